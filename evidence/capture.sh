@@ -62,7 +62,7 @@ reduction=research/reduced/$name.sed
 [ -r "$reduction" ] || die "there is no $reduction to make the reduced copy with"
 
 NVCC=${NVCC:-nvcc}
-nvcc() { "$NVCC" "$@"; }
+nvcc() { command "$NVCC" "$@"; }
 command -v "$NVCC" >/dev/null ||
     die "no CUDA compiler $NVCC: install the CUDA Toolkit, or set NVCC to where it is"
 command -v nvidia-smi >/dev/null ||
