@@ -66,6 +66,7 @@ constexpr int64_t kNoStop = INT64_MAX;
 // A block is deadlocked when nothing that other threads can see has changed for
 // so many checks. The longest stretch in which a correct thread computes by
 // itself while all others wait is far shorter, slowed and stopped as it may be.
+constexpr int kRoundsPerShuffle = 4;
 constexpr int kRoundsPerCheck = 64;
 constexpr int kChecksToDeadlock = 80;
 constexpr int kMaxFrames = 16;
@@ -78,6 +79,7 @@ struct Thread {
     State state = State::kEnded;
     bool begun;
     bool slow;
+    bool polls;
     // What it waits for: the line of its block barrier; or its warp operation,
     // the lanes that take part, and what each handed in.
     int line;
@@ -159,7 +161,7 @@ uint64_t randomBits() {
 template <typename T>
 void shuffleOrder(std::vector<T> *order) {
     for (size_t i = order->size(); i > 1; --i)
-        std::swap((*order)[i - 1], (*order)[randomBits() % i]);
+        std::swap((*order)[i - 1], (*order)[(randomBits() >> 32) * i >> 32]);
 }
 
 // Tells sanitizers that the next instructions run on another stack.
@@ -184,6 +186,7 @@ __attribute__((noinline)) void resume(Thread *thread) {
                      ? kFewStops
                      : int64_t(1 + randomBits() % uint64_t(2 * gMeanStop));
     thread->begun = true;
+    thread->polls = false;
     announceSwitch(&gHostFakeStack, thread->stack, kStackBytes,
                    thread->tsanFiber);
     if (__builtin_setjmp(gHostJump) == 0) {
@@ -414,7 +417,7 @@ void runBlock() {
         t->rank = i;
         t->index = {i % blockDim.x, i / blockDim.x % blockDim.y,
                     i / blockDim.x / blockDim.y};
-        t->begun = t->fenced = false;
+        t->begun = t->fenced = t->polls = false;
         t->lastAtomic = nullptr;
         t->slow = gRandom &&
                   ((slowWarps >> (i / kWarp) & 1) || randomBits() % 64 == 0);
@@ -425,11 +428,13 @@ void runBlock() {
     uint64_t last = 0;
     int still = 0;
     for (int round = 1; gNumEnded < gNumThreads; ++round) {
-        if (gRandom) shuffleOrder(&order);
+        if (gRandom && round % kRoundsPerShuffle == 1) shuffleOrder(&order);
         for (int i : order) {
             Thread *t = &gThreads[i];
             if (t->state != State::kReady) continue;
-            if (!t->slow || randomBits() % 16 == 0) resume(t);
+            if (gRandom && randomBits() % (t->slow ? 16 : t->polls ? 4 : 1))
+                continue;
+            resume(t);
         }
         if (gNumReady == 0 && gNumEnded < gNumThreads) failDeadlock();
         if (round % kRoundsPerCheck != 0) continue;
@@ -611,14 +616,13 @@ extern "C" void __cxa_guard_release(char *done) noexcept { *done = 1; }
 
 // What libcu++ calls in every wait of a host barrier.
 extern "C" int sched_yield() noexcept {
-    if (gCurrent) leave();
+    if (!gCurrent) return 0;
+    gCurrent->polls = true;
+    leave();
     return 0;
 }
 
-extern "C" int nanosleep(const timespec *, timespec *) {
-    if (gCurrent) leave();
-    return 0;
-}
+extern "C" int nanosleep(const timespec *, timespec *) { return sched_yield(); }
 
 // The runtime calls that lessons make. Any other does not link.
 

@@ -182,9 +182,16 @@ __global__ void dimensions(float *out) {
         float(block * 1000 + thread);
 }
 
-// Whether every one of out[0, n) is want(i); says which is not.
+constexpr int kElems = kBlocks * kThreads;
+constexpr size_t kBytes = kElems * sizeof(float);
+float *d_out;
+float *d_partials;
+float out[kElems];
+
+// Whether each of out[0, n), brought from the device, is want(i).
 template <typename Want>
-bool all(const float *out, int n, Want want) {
+bool holds(int n, Want want) {
+    cudaMemcpy(out, d_out, kBytes, cudaMemcpyDeviceToHost);
     for (int i = 0; i < n; ++i) {
         if (out[i] == float(want(i))) continue;
         std::fprintf(stderr, "FAILED: %d: got %g, want %g\n", i, out[i],
@@ -194,71 +201,85 @@ bool all(const float *out, int n, Want want) {
     return true;
 }
 
-int main(int argc, char **argv) {
-    const std::string name = argc > 1 ? argv[1] : "";
-    constexpr int kElems = kBlocks * kThreads;
-    constexpr size_t kBytes = kElems * sizeof(float);
-    float out[kElems];
-    float *d_out = nullptr;
-    float *d_partials = nullptr;
-    cudaMalloc(&d_out, kBytes);
-    cudaMalloc(&d_partials, kBlocks * sizeof(float));
-    if (name == "stale") {
-        // Nobody stores: the memory must not hold zeros, nor what was there.
-    } else if (name == "bad-launch") {
-        neighbour<true><<<kBlocks, 2048>>>(d_out);
-        const bool said = cudaGetLastError() == cudaErrorInvalidConfiguration;
-        return said && cudaGetLastError() == cudaSuccess ? 0 : 1;
-    } else {
-        cudaMemset(d_out, 0, kBytes);
-    }
+int neighbours(int i) { return i % kThreads + (i + 1) % kThreads; }
+int warpNeighbours(int i) { return i % kThreads + (i % kThreads ^ 1); }
+int ringSum(int i) {
+    const int half = kThreads / 2;
+    return half * kTiles * (kTiles - 1) / 2 + kTiles * (i % half);
+}
 
-    bool right = false;
-    const auto fetch = [&] {
-        cudaMemcpy(out, d_out, kBytes, cudaMemcpyDeviceToHost);
-    };
-    const auto neighbours = [](int i) {
-        return i % kThreads + (i + 1) % kThreads;
-    };
-    const auto one = [](int) { return 1; };
-    const auto ringSum = [](int i) {
-        const int half = kThreads / 2;
-        return half * kTiles * (kTiles - 1) / 2 + kTiles * (i % half);
-    };
+// Whether an event's time is NaN once both were recorded, and refused before.
+bool timeIsNan() {
+    cudaEvent_t start, stop;
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    float ms = 0.0f;
+    bool right = cudaEventElapsedTime(&ms, start, stop) != cudaSuccess;
+    cudaEventRecord(start);
+    cudaEventRecord(stop);
+    right = right && cudaEventElapsedTime(&ms, start, stop) == cudaSuccess &&
+            std::isnan(ms);
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    return right;
+}
+
+// Runs the case of this name; returns whether its answer was right.
+bool runCase(const std::string &name) {
     if (name == "neighbour") {
         neighbour<true><<<kBlocks, kThreads>>>(d_out);
-        fetch();
-        right = all(out, kElems, neighbours);
-    } else if (name == "race") {
+        return holds(kElems, neighbours);
+    }
+    if (name == "race") {
         neighbour<false><<<kBlocks, kThreads>>>(d_out);
-        fetch();
-        right = all(out, kElems, neighbours);
-    } else if (name == "warp-neighbour" || name == "warp-race") {
-        if (name == "warp-race")
-            warpNeighbour<false><<<kBlocks, kThreads>>>(d_out);
-        else
-            warpNeighbour<true><<<kBlocks, kThreads>>>(d_out);
-        fetch();
-        right = all(out, kElems,
-                    [](int i) { return i % kThreads + (i % kThreads ^ 1); });
-    } else if (name == "count") {
+        return holds(kElems, neighbours);
+    }
+    if (name == "warp-neighbour") {
+        warpNeighbour<true><<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, warpNeighbours);
+    }
+    if (name == "warp-race") {
+        warpNeighbour<false><<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, warpNeighbours);
+    }
+    if (name == "count") {
         count<true><<<kBlocks, kThreads>>>(d_out);
-        fetch();
-        right = all(out, 1, [](int) { return kElems; });
-    } else if (name == "block-race") {
+        return holds(1, [](int) { return kElems; });
+    }
+    if (name == "block-race") {
         count<false><<<kBlocks, kThreads>>>(d_out);
-        fetch();
-        right = all(out, 1, [](int) { return kElems; });
-    } else if (name == "ring") {
+        return holds(1, [](int) { return kElems; });
+    }
+    if (name == "ring") {
         ring<kThreads, false><<<kBlocks, kThreads>>>(d_out);
-        fetch();
-        right = all(out, kElems / 2, ringSum);
-    } else if (name == "ring-deadlock") {
-        ring<kThreads + 1, false><<<kBlocks, kThreads>>>(d_out);
-    } else if (name == "ring-early") {
+        return holds(kElems / 2, ringSum);
+    }
+    if (name == "ring-early") {
         ring<kThreads, true><<<kBlocks, kThreads>>>(d_out);
-        fetch();
-        right = all(out, kElems / 2, ringSum);
+        return holds(kElems / 2, ringSum);
+    }
+    if (name == "shuffles") {
+        shuffles<<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, [](int i) { return i % 32 >= 16; });
+    }
+    if (name == "last-block") {
+        lastBlock<true><<<kBlocks, kThreads>>>(d_out, d_partials);
+        return holds(1, [](int) { return kBlocks * (kBlocks + 1) / 2; });
+    }
+    if (name == "no-fence") {
+        lastBlock<false><<<kBlocks, kThreads>>>(d_out, d_partials);
+        return holds(1, [](int) { return kBlocks * (kBlocks + 1) / 2; });
+    }
+    if (name == "dimensions") {
+        dimensions<<<dim3(2, 1, 2), dim3(4, 3, 5)>>>(d_out);
+        return holds(240, [](int i) { return i / 60 * 1000 + i % 60; });
+    }
+    if (name == "uninitialised") {
+        uninitialised<<<1, kThreads>>>(d_out);
+        return holds(1, [](int) { return kThreads - 1; });
+    }
+    if (name == "ring-deadlock") {
+        ring<kThreads + 1, false><<<kBlocks, kThreads>>>(d_out);
     } else if (name == "parity-deadlock") {
         waitForNobody<<<kBlocks, kThreads>>>(d_out);
     } else if (name == "spin") {
@@ -271,53 +292,36 @@ int main(int argc, char **argv) {
         pastGlobal<<<kBlocks, kThreads>>>(d_out);
     } else if (name == "past-shared") {
         pastShared<<<1, kThreads>>>(d_out);
-    } else if (name == "uninitialised") {
-        uninitialised<<<1, kThreads>>>(d_out);
-        fetch();
-        right = all(out, 1, [](int) { return kThreads - 1; });
-    } else if (name == "shuffles") {
-        shuffles<<<kBlocks, kThreads>>>(d_out);
-        fetch();
-        right = all(out, kElems, [](int i) { return i % 32 >= 16; });
-    } else if (name == "last-block" || name == "no-fence") {
-        if (name == "no-fence")
-            lastBlock<false><<<kBlocks, kThreads>>>(d_out, d_partials);
-        else
-            lastBlock<true><<<kBlocks, kThreads>>>(d_out, d_partials);
-        fetch();
-        right = all(out, 1, [](int) { return kBlocks * (kBlocks + 1) / 2; });
-    } else if (name == "dimensions") {
-        dimensions<<<dim3(2, 1, 2), dim3(4, 3, 5)>>>(d_out);
-        fetch();
-        right = all(out, 240, [](int i) { return i / 60 * 1000 + i % 60; });
-    } else if (name == "stale") {
-        fetch();
-        right = std::isnan(out[0]) && std::isnan(out[kElems - 1]);
+    } else if (name == "fresh-memory") {
+        cudaMemcpy(out, d_partials, kBlocks * sizeof(float),
+                   cudaMemcpyDeviceToHost);
+        return std::isnan(out[0]) && std::isnan(out[kBlocks - 1]);
+    } else if (name == "bad-launch") {
+        neighbour<true><<<kBlocks, 2048>>>(d_out);
+        return cudaGetLastError() == cudaErrorInvalidConfiguration &&
+               cudaGetLastError() == cudaSuccess;
     } else if (name == "copy-direction") {
-        right = cudaMemcpy(out, d_out, kBytes, cudaMemcpyHostToDevice) !=
-                cudaSuccess;
+        return cudaMemcpy(out, d_out, kBytes, cudaMemcpyHostToDevice) !=
+               cudaSuccess;
     } else if (name == "copy-size") {
-        right = cudaMemcpy(out, d_out, kBytes + 1, cudaMemcpyDeviceToHost) !=
-                cudaSuccess;
+        return cudaMemcpy(out, d_out, kBytes + 1, cudaMemcpyDeviceToHost) !=
+               cudaSuccess;
     } else if (name == "time") {
-        cudaEvent_t start, stop;
-        cudaEventCreate(&start);
-        cudaEventCreate(&stop);
-        float ms = 0.0f;
-        const bool early =
-            cudaEventElapsedTime(&ms, start, stop) == cudaSuccess;
-        cudaEventRecord(start);
-        cudaEventRecord(stop);
-        right = !early &&
-                cudaEventElapsedTime(&ms, start, stop) == cudaSuccess &&
-                std::isnan(ms);
-        cudaEventDestroy(start);
-        cudaEventDestroy(stop);
+        return timeIsNan();
     } else if (name == "leak") {
-        return 0;
-    } else {
-        std::fprintf(stderr, "planted_faults: no case \"%s\"\n", name.c_str());
+        cudaMalloc(&d_out, kBytes);
+        return true;
     }
+    std::fprintf(stderr, "planted_faults: \"%s\" is no case, or had no fault\n",
+                 name.c_str());
+    return false;
+}
+
+int main(int argc, char **argv) {
+    cudaMalloc(&d_out, kBytes);
+    cudaMalloc(&d_partials, kBlocks * sizeof(float));
+    cudaMemset(d_out, 0, kBytes);
+    const bool right = runCase(argc > 1 ? argv[1] : "");
     cudaFree(d_partials);
     cudaFree(d_out);
     return right ? 0 : 1;
