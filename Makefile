@@ -27,8 +27,8 @@ minimum = $(shell sed -n \
 arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
-.PHONY: all run check help clean format evidence FORCE
-.PHONY: $(NAMES) $(foreach p,run ptx sass evidence,$(NAMES:%=$p-%))
+.PHONY: all run run-cpu cpu-builds check help clean format evidence FORCE
+.PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence,$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
 all: $(NAMES) ## build every lesson
@@ -70,6 +70,24 @@ evidence: ## record every lesson's transcript on this machine's GPU
 $(NAMES:%=evidence-%): evidence-%: ## evidence-LESSON: record one
 	evidence/capture.sh $(call source,$*)
 
+# The lessons on the CPU: right or wrong, never fast or slow.
+$(NAMES:%=build/cpu/%): build/cpu/%: FORCE
+	@mkdir -p $(@D)
+	@research/cpu_runner/build.sh plain $(call source,$*) $@
+run-cpu: $(NAMES:%=build/cpu/%) ## run every lesson's kernels on the CPU
+	@research/run.sh $(NAMES:%=cpu/%)
+$(NAMES:%=run-cpu-%): run-cpu-%: build/cpu/% ## run-cpu-LESSON: run one there
+	@research/run.sh cpu/$*
+# What all programs for the CPU share; once, before tests build many at a time.
+cpu-builds:
+	@for build in plain asan tsan; do \
+	research/cpu_runner/build.sh $$build || exit 1; done
+# A lesson's own functions; the test includes the lesson.
+$(NAMES:%=build/tests/%_test): build/tests/%_test: cpu-builds FORCE
+	@mkdir -p $(@D)
+	@REDUCE=no TEST=research/tests/$*_test.cc research/cpu_runner/build.sh \
+	asan $(call source,$*) $@
+
 # clang-format's output differs from one major version to the next.
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 FORMATTED = $(SOURCES) $(wildcard research/*/*.cc research/*/*.h)
@@ -79,15 +97,17 @@ format: ## lay out every source with clang-format 14
  make CLANG_FORMAT=..." >&2; exit 1; }
 	"$(CLANG_FORMAT)" -i $(FORMATTED)
 
-# Tests: GoogleTest programs that need no GPU.
-TESTS := builds_test capture_test makefile_test
+# Tests: GoogleTest programs that need no GPU; :N runs one in N parts.
+TESTS := mutants_test:6 lessons_on_cpu_test:6 cpu_runner_test builds_test \
+	capture_test makefile_test $(NAMES:%=%_test)
+test_names := $(foreach t,$(TESTS),$(firstword $(subst :, ,$t)))
 export CLANG_FORMAT LESSONS
-build/tests/%: research/tests/%.cc | build
+build/tests/%: research/tests/%.cc $(wildcard research/tests/*.h) | build
 	@mkdir -p $(@D)
 	@echo '#include <gtest/gtest.h>' | $(CXX) -E -x c++ - >/dev/null 2>&1 || \
 	{ echo "No GoogleTest for $(CXX): install libgtest-dev." >&2; exit 1; }
 	$(CXX) $(CXXFLAGS) -o $@ $< -lgtest -lgtest_main -pthread
-check: $(TESTS:%=build/tests/%) ## every test that needs no GPU
+check: cpu-builds $(test_names:%=build/tests/%) ## every test that needs no GPU
 	@research/check.sh $(TESTS:%=build/tests/%)
 
 clean: ## remove build/

@@ -9,7 +9,8 @@
 # a lesson it only prepares what all programs of BUILD share, the precompiled
 # header and the runner itself. CXX and NVCC name the compilers; of nvcc only
 # the headers are used. Run from the top of the repository. The exit status is
-# that of the first step that failed.
+# that of the first step that failed. With TEST, a test of the lesson's functions,
+# that is compiled instead, and includes the lesson as LESSON.
 set -eu
 
 fail() {
@@ -59,6 +60,9 @@ header=$folder/cpu_runner.h.gch
 if ! [ "$header" -nt $here/cpu_runner.h ] || ! [ "$header" -nt "$folder/flags" ]
 then
     "$cxx" "@$folder/flags" -x c++-header $here/cpu_runner.h -o "$work/header"
+    # What g++ takes where it does not trust a precompiled header.
+    echo '#include "../../../research/cpu_runner/cpu_runner.h"' \
+        >"$folder/cpu_runner.h"
     mv "$work/header" "$header"
 fi
 runner=$shared/cpu_runner.o
@@ -80,6 +84,12 @@ research/reduced/reduce.sh "$lesson" "$@" >"$work/reduced"
     printf '#line 1 "%s"\n' "$lesson"
     sed -f $here/launches.sed "$work/reduced"
 } >"$work/source.cc"
-"$cxx" "@$folder/flags" -include "$folder/cpu_runner.h" "$work/source.cc" \
-    "$runner" -pie -T $here/shared.ld -o "$work/program"
+set -- "@$folder/flags" -include "$folder/cpu_runner.h"
+if [ -n "${TEST-}" ]; then
+    set -- "$@" "-DLESSON=\"$PWD/$work/source.cc\"" "$TEST" \
+        -lgtest -lgtest_main
+else
+    set -- "$@" "$work/source.cc"
+fi
+"$cxx" "$@" "$runner" -pie -T $here/shared.ld -o "$work/program"
 mv "$work/program" "$program"
