@@ -12,7 +12,7 @@
 
 #include "cpu_runner.h"
 
-#include <cinttypes>
+#include <chrono>
 #include <map>
 
 #include <execinfo.h>
@@ -63,23 +63,33 @@ constexpr size_t kStackBytes = 256 << 10;
 // spins without a wait must let the others run all the same.
 constexpr int64_t kFewStops = 1 << 11;
 constexpr int64_t kNoStop = INT64_MAX;
-// A block is deadlocked when nothing that other threads can see has changed for
-// so many checks. The longest stretch in which a correct thread computes by
-// itself while all others wait is far shorter, slowed and stopped as it may be.
+// Rounds, in each of which every thread has a turn, from one shuffle to the
+// next, and from one look at what has changed to the next. A block in which
+// nothing changes for kChecksToCalm looks is no longer slowed or stopped, and
+// is called deadlocked after kChecksToDeadlock: by then every thread has had
+// turns enough for a million basic blocks.
 constexpr int kRoundsPerShuffle = 4;
 constexpr int kRoundsPerCheck = 64;
-constexpr int kChecksToDeadlock = 80;
+constexpr int kChecksToCalm = 8;
+constexpr int kChecksToDeadlock = 20;
 constexpr int kMaxFrames = 16;
 
 enum class State { kReady, kAtBlockBarrier, kAtWarp, kEnded };
 
-struct Thread {
-    uint3 index;
-    int rank;
+struct alignas(64) Thread {
     State state = State::kEnded;
     bool begun;
     bool slow;
-    bool polls;
+    bool polls;  // Left in a wait, which may not be over yet.
+    int rank;
+    uint3 index;
+    // The fiber: where it goes on, its stack, what sanitizers call it.
+    void *jump[5];
+    bool started = false;
+    char *stack = nullptr;
+    void *fakeStack = nullptr;
+    void *tsanFiber = nullptr;
+    ucontext_t start;
     // What it waits for: the line of its block barrier; or its warp operation,
     // the lanes that take part, and what each handed in.
     int line;
@@ -89,16 +99,9 @@ struct Thread {
     // For fences: whether one came before, and the last atomic's address.
     bool fenced;
     const void *lastAtomic;
-    // The fiber: where it goes on, its stack, what sanitizers call it.
-    void *jump[5];
-    ucontext_t start;
-    bool started = false;
-    char *stack;
-    void *fakeStack = nullptr;
-    void *tsanFiber = nullptr;
     // Where it waits, for a deadlock's report.
     void *frames[kMaxFrames];
-    int numFrames;
+    int numFrames = 0;
 };
 
 // ThreadSanitizer's memory of who came before whom, one per thing that orders.
@@ -215,6 +218,7 @@ __attribute__((noinline)) void leave() {
     } while (gReporting);
 }
 
+// The running thread stops being ready; another may be made so again.
 void stand(State state) {
     gCurrent->state = state;
     --gNumReady;
@@ -421,7 +425,7 @@ void runBlock() {
         t->lastAtomic = nullptr;
         t->slow = gRandom &&
                   ((slowWarps >> (i / kWarp) & 1) || randomBits() % 64 == 0);
-        if (!t->started && !t->stack) createFiber(t);
+        if (!t->stack) createFiber(t);
         makeReady(t);
     }
 
@@ -442,6 +446,9 @@ void runBlock() {
         still = now == last ? still + 1 : 0;
         last = now;
         if (still == kChecksToDeadlock) failDeadlock();
+        if (still < kChecksToCalm) continue;
+        gMeanStop = kFewStops;
+        for (int i : order) gThreads[i].slow = false;
     }
 }
 
@@ -624,20 +631,27 @@ extern "C" int sched_yield() noexcept {
 
 extern "C" int nanosleep(const timespec *, timespec *) { return sched_yield(); }
 
+// The clock by which libcu++ decides how to wait stands still in a kernel: a
+// seed must run the same schedule every time.
+std::chrono::system_clock::time_point
+std::chrono::system_clock::now() noexcept {
+    timespec time = {};
+    if (!gCurrent) clock_gettime(CLOCK_REALTIME, &time);
+    return time_point(seconds(time.tv_sec) + nanoseconds(time.tv_nsec));
+}
+
 // The runtime calls that lessons make. Any other does not link.
 
 const char *cudaGetErrorName(cudaError_t error) {
     switch (error) {
-        case cudaSuccess:
-            return "cudaSuccess";
-        case cudaErrorInvalidValue:
-            return "cudaErrorInvalidValue";
-        case cudaErrorMemoryAllocation:
-            return "cudaErrorMemoryAllocation";
-        case cudaErrorInvalidConfiguration:
-            return "cudaErrorInvalidConfiguration";
-        case cudaErrorInvalidResourceHandle:
-            return "cudaErrorInvalidResourceHandle";
+#define NAME(error) \
+    case error:     \
+        return #error;
+        NAME(cudaSuccess)
+        NAME(cudaErrorInvalidValue)
+        NAME(cudaErrorMemoryAllocation)
+        NAME(cudaErrorInvalidConfiguration)
+        NAME(cudaErrorInvalidResourceHandle)
         default:
             return "an error that the CPU runner does not know";
     }

@@ -37,7 +37,7 @@ class SoundKernel : public testing::TestWithParam<const char *> {};
 
 TEST_P(SoundKernel, PassesSilentlyEverywhere) {
     for (const char *build : {"plain", "asan", "tsan"})
-        for (const char *schedule : {"forward", "reverse", "1", "2", "3"}) {
+        for (const char *schedule : {"forward", "reverse", "1"}) {
             SCOPED_TRACE(std::string(build) + " " + schedule);
             const Outcome outcome =
                 runOnCpu(planted(build), schedule, GetParam());
@@ -169,6 +169,10 @@ TEST(Runner, ASeedDecidesTheOrder) {
         reports.insert(
             runOnCpu(planted("plain"), seed, "divergent-branches").err);
     EXPECT_EQ(reports.size(), 3u);
+    reports.clear();
+    for (int again = 0; again < 5; ++again)
+        reports.insert(runOnCpu(planted("plain"), "2", "ring-early").err);
+    EXPECT_EQ(reports.size(), 1u);
 }
 
 // Builds a few lines as a lesson and returns what came of it.

@@ -20,7 +20,10 @@ TEST_P(LessonOnCpu, PassesEverySchedule) {
     const std::filesystem::path program = dir.path() / "lesson";
     const Outcome built = buildForCpu(build, lesson + ".cu", program);
     ASSERT_EQ(built.status, 0) << built.err;
-    for (const char *schedule : {"forward", "reverse", "1", "2", "3", "4"}) {
+    std::vector<std::string> schedules = {"forward", "reverse", "1"};
+    if (std::string(build) == "plain")
+        schedules = {"forward", "reverse", "1", "2", "3", "4", "5", "6"};
+    for (const std::string &schedule : schedules) {
         SCOPED_TRACE(schedule);
         const Outcome outcome = runOnCpu(program, schedule);
         EXPECT_EQ(outcome.status, 0);
