@@ -62,6 +62,8 @@ constexpr int kWarmupRuns = 3;
 constexpr int kSamples = 7;
 constexpr int kTimedRuns = 10;
 constexpr int kLaunches = kWarmupRuns + kSamples * kTimedRuns;
+
+// Odd, so that the timed launches together add something.
 static_assert(kLaunches % 2 == 1,
               "+1 and -1 would cancel: launches that add nothing would pass");
 
