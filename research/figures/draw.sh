@@ -63,7 +63,7 @@ draw() {
         /^== / { now = substr($2, 1, length($2) - 1) }
         now != "floor" && now != section { next }
         /^[a-z]+[a-z_]*: [0-9.]+$/ { print substr($1, 1, length($1) - 1), "=", $2 }
-        now == section && NF == columns || !columns && NF > 2 && !/:/ {
+        now == section && (NF == columns || !columns && NF > 2 && !/:/) {
             columns = NF
             row = $1
             for (i = 2; i <= NF; ++i) {
