@@ -3,7 +3,7 @@
 # make help says what there is to make. Everything goes into build/.
 
 # The lessons, without .cu. This is the only list of them.
-LESSONS := atomics/atomics barrier_pipeline/barrier_pipeline
+LESSONS := atomics/atomics atomics/contention barrier_pipeline/barrier_pipeline
 
 NVCC ?= nvcc
 NVCCFLAGS ?= -std=c++17 -O3
@@ -27,7 +27,7 @@ minimum = $(shell sed -n \
 arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
-.PHONY: all run run-cpu cpu-builds check help clean format evidence FORCE
+.PHONY: all run run-cpu cpu-builds check help clean format evidence figures FORCE
 .PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence,$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
@@ -70,6 +70,9 @@ evidence: ## record every lesson's transcript on this machine's GPU
 $(NAMES:%=evidence-%): evidence-%: ## evidence-LESSON: record one
 	evidence/capture.sh $(call source,$*)
 
+figures: ## draw evidence/figures from the transcripts
+	@research/figures/draw.sh
+
 # The lessons on the CPU: right or wrong, never fast or slow.
 $(NAMES:%=build/cpu/%): build/cpu/%: FORCE
 	@mkdir -p $(@D)
@@ -99,7 +102,7 @@ format: ## lay out every source with clang-format 14
 
 # Tests: GoogleTest programs that need no GPU; :N runs one in N parts.
 TESTS := mutants_test:6 lessons_on_cpu_test:6 cpu_runner_test builds_test \
-	capture_test makefile_test $(NAMES:%=%_test)
+	capture_test makefile_test figures_test $(NAMES:%=%_test)
 test_names := $(foreach t,$(TESTS),$(firstword $(subst :, ,$t)))
 export CLANG_FORMAT LESSONS
 build/tests/%: research/tests/%.cc $(wildcard research/tests/*.h) | build
