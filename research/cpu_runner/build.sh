@@ -5,12 +5,12 @@
 #        research/cpu_runner/build.sh BUILD
 #
 # Compiles the reduced copy of a lesson for the CPU runner; BUILD is plain, asan
-# (with UBSan) or tsan. The EXPRESSIONs, and REDUCE=no, go to reduce.sh. Without
-# a lesson it only prepares what all programs of BUILD share, the precompiled
-# header and the runner itself. CXX and NVCC name the compilers; of nvcc only
-# the headers are used. Run from the top of the repository. The exit status is
-# that of the first step that failed. With TEST, a test of the lesson's functions,
-# that is compiled instead, and includes the lesson as LESSON.
+# (with UBSan) or tsan. The EXPRESSIONs, and REDUCE=no, go to reduce.sh. With
+# TEST=FILE.cc it compiles instead a test of the lesson's functions, which
+# includes the lesson as LESSON. Without a lesson it only prepares what all
+# programs of BUILD share, the precompiled header and the runner itself. CXX and
+# NVCC name the compilers; of nvcc only the headers are used. Run from the top
+# of the repository. The exit status is that of the first step that failed.
 set -eu
 
 fail() {
@@ -36,8 +36,10 @@ tsan) flags="$flags -fsanitize=thread" ;;
 esac
 
 [ -r $here/cpu_runner.h ] || fail "run this from the top of the repository."
-command -v "$cxx" >/dev/null ||
+command -v "${cxx%% *}" >/dev/null ||
     fail "no C++ compiler $cxx: install g++ 12 or newer, or set CXX."
+! $cxx --version | grep -q clang ||
+    fail "$cxx is clang: the CPU runner needs g++ 12 or newer; set CXX."
 command -v "$nvcc" >/dev/null ||
     fail "no $nvcc: the CPU runner needs the headers of the CUDA toolkit."
 shared=build/cpu_runner
@@ -59,7 +61,7 @@ cmp -s "$work/flags" "$folder/flags" || mv "$work/flags" "$folder/flags"
 header=$folder/cpu_runner.h.gch
 if ! [ "$header" -nt $here/cpu_runner.h ] || ! [ "$header" -nt "$folder/flags" ]
 then
-    "$cxx" "@$folder/flags" -x c++-header $here/cpu_runner.h -o "$work/header"
+    $cxx "@$folder/flags" -x c++-header $here/cpu_runner.h -o "$work/header"
     # What g++ takes where it does not trust a precompiled header.
     echo '#include "../../../research/cpu_runner/cpu_runner.h"' \
         >"$folder/cpu_runner.h"
@@ -69,7 +71,7 @@ runner=$shared/cpu_runner.o
 if ! [ "$runner" -nt $here/cpu_runner.cc ] ||
     ! [ "$runner" -nt $here/cpu_runner.h ]; then
     printf '%s\n' "$includes" >"$work/includes"
-    "$cxx" -std=c++17 -O2 -g1 -fPIE -Wall -Wextra "@$work/includes" \
+    $cxx -std=c++17 -O2 -g1 -fPIE -Wall -Wextra "@$work/includes" \
         -c $here/cpu_runner.cc -o "$work/runner.o"
     mv "$work/runner.o" "$runner"
 fi
@@ -91,5 +93,5 @@ if [ -n "${TEST-}" ]; then
 else
     set -- "$@" "$work/source.cc"
 fi
-"$cxx" "$@" "$runner" -pie -T $here/shared.ld -o "$work/program"
+$cxx "$@" "$runner" -pie -T $here/shared.ld -o "$work/program"
 mv "$work/program" "$program"
