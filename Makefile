@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+#
+# make help says what there is to make. Everything goes into build/.
+
+# The lessons, without .cu. This is the only list of them.
+LESSONS := atomics/atomics barrier_pipeline/barrier_pipeline
+
+NVCC ?= nvcc
+NVCCFLAGS ?= -std=c++17 -O3
+CXX := $(if $(filter default,$(origin CXX)),g++,$(CXX))
+CXXFLAGS ?= -std=c++17 -O2 -Wall -Wextra
+export NVCC CXX
+ifdef NVCC_CCBIN
+export NVCC_CCBIN
+endif
+
+NAMES := $(notdir $(LESSONS))
+SOURCES := $(LESSONS:=.cu)
+source = $(filter %/$1.cu,$(SOURCES))
+
+# What a lesson is built for: ARCH if given; else the GPU of this machine;
+# else, or where that is too old, the oldest that the lesson's header names.
+gpu := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader \
+	2>/dev/null | sed -n '1s/[^0-9]//gp')
+minimum = $(shell sed -n \
+	's|^// Needs: compute capability \([0-9]*\)\.\([0-9]\).*|\1\2|p' $1)
+arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
+	sort -n | tail -n 1))
+
+.PHONY: all run check help clean format evidence FORCE
+.PHONY: $(NAMES) $(foreach p,run ptx sass evidence,$(NAMES:%=$p-%))
+.DELETE_ON_ERROR:
+
+all: $(NAMES) ## build every lesson
+$(NAMES): %: build/%
+run: $(NAMES) ## build and run every lesson on this machine's GPU
+	@research/run.sh $(NAMES)
+$(NAMES:%=run-%): run-%: build/% ## run-LESSON: build and run one
+	@research/run.sh $*
+
+need_nvcc = @command -v "$(NVCC)" >/dev/null || { echo "No CUDA compiler\
+ '$(NVCC)': install the CUDA Toolkit and put nvcc on PATH, or name it:\
+ make NVCC=..." >&2; exit 1; }
+
+define lesson_rules
+build/$(notdir $1): $1.cu build/$(notdir $1).flags
+	$$(need_nvcc)
+	$(NVCC) $(NVCCFLAGS) -arch=$(call arch,$1.cu) -o $$@ $1.cu
+build/$(notdir $1).ptx: $1.cu build/$(notdir $1).flags
+	$$(need_nvcc)
+	$(NVCC) $(NVCCFLAGS) -arch=$(call arch,$1.cu) -ptx -o $$@ $1.cu
+# Rewritten, and so newer, only when the command has changed.
+build/$(notdir $1).flags: FORCE | build
+	@echo '$(NVCC) $(NVCCFLAGS) $(NVCC_CCBIN) $(call arch,$1.cu)' | \
+	cmp -s - $$@ || \
+	echo '$(NVCC) $(NVCCFLAGS) $(NVCC_CCBIN) $(call arch,$1.cu)' >$$@
+endef
+$(foreach l,$(LESSONS),$(eval $(call lesson_rules,$l)))
+build:
+	@mkdir -p build
+
+$(NAMES:%=ptx-%): ptx-%: build/%.ptx ## ptx-LESSON: build/LESSON.ptx
+$(NAMES:%=sass-%): sass-%: build/% ## sass-LESSON: build/LESSON.sass
+	@command -v cuobjdump >/dev/null || { echo "No cuobjdump: install it (it\
+ is part of the CUDA Toolkit) or put it on PATH." >&2; exit 1; }
+	cuobjdump -sass build/$* >build/$*.sass
+
+evidence: ## record every lesson's transcript on this machine's GPU
+	for source in $(SOURCES); do evidence/capture.sh $$source || exit 1; done
+$(NAMES:%=evidence-%): evidence-%: ## evidence-LESSON: record one
+	evidence/capture.sh $(call source,$*)
+
+# clang-format's output differs from one major version to the next.
+CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
+FORMATTED = $(SOURCES) $(wildcard research/*/*.cc research/*/*.h)
+format: ## lay out every source with clang-format 14
+	@"$(CLANG_FORMAT)" --version | grep -q 'version 14\.' || { echo "No\
+ clang-format 14: install clang-format-14, or name it:\
+ make CLANG_FORMAT=..." >&2; exit 1; }
+	"$(CLANG_FORMAT)" -i $(FORMATTED)
+
+# Tests: GoogleTest programs that need no GPU.
+TESTS := builds_test capture_test makefile_test
+export CLANG_FORMAT LESSONS
+build/tests/%: research/tests/%.cc | build
+	@mkdir -p $(@D)
+	@echo '#include <gtest/gtest.h>' | $(CXX) -E -x c++ - >/dev/null 2>&1 || \
+	{ echo "No GoogleTest for $(CXX): install libgtest-dev." >&2; exit 1; }
+	$(CXX) $(CXXFLAGS) -o $@ $< -lgtest -lgtest_main -pthread
+check: $(TESTS:%=build/tests/%) ## every test that needs no GPU
+	@research/check.sh $(TESTS:%=build/tests/%)
+
+clean: ## remove build/
+	rm -rf build
+help: ## this text
+	@sed -n 's/^\([a-z$$][^:]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
+	sed 's/^$$[^\t]*\t\([^:]*\): /\1\t/' | sort | expand -t 20
