@@ -109,11 +109,18 @@ Lesson readLesson(const std::string &path, const std::string &text) {
         lesson.code.push_back(strip(lesson.lines[i], true, false));
         header = header && startsWith(line, "//");
         if (header) lesson.headerEnd = i + 1;
-        if (startsWith(line, "// Build:"))
-            lesson.builds.push_back({i + 1, trim(line.substr(9))});
+        if (startsWith(line, "// Build:")) {
+            // The command may stand alone in the next line.
+            const bool here = line.size() > 9 || i + 1 == lesson.lines.size();
+            const std::string command =
+                here ? line.substr(9) : trim(lesson.lines[i + 1]).erase(0, 2);
+            lesson.builds.push_back({i + 1 + !here, trim(command)});
+        }
         if (startsWith(line, "// Needs:"))
             lesson.needs.push_back({i + 1, trim(line.substr(9))});
-        if (!match(line, "// (Verified|UNVERIFIED):.*")) continue;
+        if (!startsWith(line, "// Verified:") &&
+            !startsWith(line, "// UNVERIFIED:"))
+            continue;
         std::string status;
         for (size_t j = i; j < lesson.lines.size() &&
                            startsWith(trim(lesson.lines[j]), "// ");
@@ -173,6 +180,7 @@ std::vector<SourceSection> sectionsOf(const Lesson &lesson, Faults *faults) {
             [&](const SourceSection &other) { return other.name == name; });
     };
     for (size_t i = 0; i < lesson.code.size(); ++i) {
+        if (lesson.code[i].find("== ") == std::string::npos) continue;
         const auto title = match(lesson.code[i], ".*\"(?:\\\\n)*== (.*)");
         if (!title) continue;
         const auto name = match((*title)[0], "([^\\s:%\"\\\\]+): .*");
@@ -367,6 +375,7 @@ Transcript readTranscript(const std::string &path, const std::string &text,
         return transcript;
     }
     if (errors + 1 < lines.size()) fault(errors + 1, "the run wrote to stderr");
+    transcript.whole = true;
     transcript.complete = lines[errors - 2] == "All checks passed.";
     transcript.sections =
         readOutput(lines, at + 1, errors - 1 - transcript.complete);

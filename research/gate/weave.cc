@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -44,23 +45,32 @@ std::vector<Piece> findUnits(const std::string &original) {
             text.replace(at, std::strlen(from), to);
 
     static const std::regex kNumber(
-        "(?:^|[^\\w])(\\d[\\d.,]{0,30}(?:[eE][-+]?\\d{1,4})?)" +
-        std::string(kMarks) + "(?:[ \\t\\r]{1,9}x(?= ?\\d)|[ \\t\\r]{0,9}\\n?" +
-        "[ \\t>]{0,9}" + kMarks + "(" + kUnit + "))");
+        "(\\d[\\d.,]{0,30}(?:[eE][-+]?\\d{1,4})?)" + std::string(kMarks) +
+        "(?:[ \\t\\r]{1,9}x(?= ?\\d)|[ \\t\\r]{0,9}\\n?" + "[ \\t>]{0,9}" +
+        kMarks + "(" + kUnit + "))");
     std::vector<Piece> found;
-    const std::sregex_iterator end;
-    for (std::sregex_iterator it(text.begin(), text.end(), kNumber); it != end;
-         ++it)
-        if ((*it)[2].matched)
-            found.push_back(
-                {1 + size_t(std::count(text.begin(),
-                                       text.begin() + it->position(1), '\n')),
-                 it->str(1) + " " + it->str(2)});
+    size_t number = 1;
+    const auto isWord = [&](size_t i) {
+        return std::isalnum(static_cast<unsigned char>(text[i])) ||
+               text[i] == '_';
+    };
+    for (size_t at = 0; at < text.size(); ++at) {
+        number += text[at] == '\n';
+        std::smatch unit;
+        if (std::isdigit(static_cast<unsigned char>(text[at])) &&
+            std::regex_search(text.cbegin() + at, text.cend(), unit, kNumber,
+                              std::regex_constants::match_continuous)) {
+            if (unit[2].matched)
+                found.push_back({number, unit.str(1) + " " + unit.str(2)});
+            at += unit.length(1) - 1;
+        }
+        while (isWord(at) && at + 1 < text.size() && isWord(at + 1)) ++at;
+    }
 
     static const std::regex kHeader("(?:^|[^A-Za-z])(" + std::string(kUnit) +
                                     ")");
     Lines units;
-    size_t number = 0;
+    number = 0;
     for (const std::string &line : splitLines(text)) {
         ++number;
         const bool header = units.empty();
@@ -113,11 +123,14 @@ static Source findSource(const Repository &repository,
         return {Source::kUnknown, nullptr};
     Source newest = {Source::kNotRecorded, nullptr};
     for (const Transcript &transcript : repository.transcripts) {
-        bool usable = transcript.folder == name && transcript.usable;
+        if (transcript.folder != name) continue;
+        bool usable = transcript.usable;
         for (const auto &[fingerprint, path] : transcript.sources)
             for (const Lesson &lesson : repository.lessons)
-                if (lesson.path == path)
-                    usable = usable && lesson.usable && lesson.verified();
+                if (lesson.path == path && !lesson.usable)
+                    return {Source::kBroken, nullptr};
+                else if (lesson.path == path)
+                    usable = usable && lesson.verified();
         if (usable && (!newest.transcript || newest.transcript->field("date") <
                                                  transcript.field("date")))
             newest = {Source::kReady, &transcript};
@@ -175,8 +188,9 @@ class Loom {
     }
 
     static bool isMarker(const std::string &line) {
-        return match(line, ".*<!--\\s*(?:output|snippet|figure|index|end)\\b.*")
-            .has_value();
+        return line.find("<!--") != line.npos &&
+               match(line, ".*<!--\\s*(?:output|snippet|figure|index|end)\\b.*")
+                   .has_value();
     }
 
     // Reports that what stands in a line is not what name stands for.
@@ -187,7 +201,8 @@ class Loom {
                   "here; run make docs",
                   {name, kNotYet});
         else
-            fault(line, 5, "this is not what '~' stands for; run make docs",
+            fault(line, 5,
+                  "this is not what the source of '~' has; run make docs",
                   {name});
     }
 
@@ -212,7 +227,7 @@ class Loom {
         while (same < want.size() && same < shown.size() &&
                want[same] == shown[same])
             ++same;
-        if (want != shown) stale(at_ + 2 + same, join({kind, name}));
+        if (want != shown) stale(at_ + 2 + same, trim(kind + " " + name));
         keep(lines_[at_], kind == "figure" ? name : "");
         for (const std::string &line : want) woven_.text += line + "\n";
         plain_ += std::string(shown.size(), '\n');
@@ -230,7 +245,8 @@ class Loom {
                       "holds commands; weave output and code");
             inFence_ = !inFence_;
         }
-        if (match(line, ".*(?:!\\[|<(?:img|pre|picture|table)\\b).*"))
+        if (line.find_first_of("!<") != line.npos &&
+            match(line, ".*(?:!\\[|<(?:img|pre|picture|table)\\b).*"))
             fault(at_ + 1, 5,
                   "a figure or output stands outside markers; "
                   "weave it");
@@ -364,7 +380,8 @@ class Loom {
         std::string body =
             "| lesson | GPU | capability | toolkit | driver | date | sanitizer "
             "| source | transcript |\n|---|---|---|---|---|---|---|---|---|\n";
-        for (const Transcript &run : repository_.transcripts)
+        for (const Transcript &run : repository_.transcripts) {
+            if (!run.whole) return std::nullopt;
             body += fill(
                 "| ~ | ~ | ~ | ~ | ~ | ~ | ~ | ~ | [~](~) |\n",
                 {run.folder, run.field("gpu"), run.field("compute capability"),
@@ -373,6 +390,7 @@ class Loom {
                  run.current ? "current" : "earlier",
                  fs::path(run.path).filename(),
                  fs::path(run.path).lexically_relative("evidence")});
+        }
         return body;
     }
 
