@@ -33,7 +33,8 @@ static const char kMarks[] = "[*_`]{0,3}";
 // (GB/s); FLOPS. A micro sign, a mu, a multiplication sign and special blanks
 // count as what they stand for. No units are minutes, days, bytes, elements.
 // In a Markdown table, a cell that begins with a digit has the unit that the
-// column's header names.
+// column's header names. And a number of three decimals or more has been
+// measured, whatever stands behind it.
 std::vector<Piece> findUnits(const std::string &original) {
     static const char *const kSame[][2] = {
         {"\u00a0", " "}, {"\u2009", " "},  {"\u202f", " "},  {"&nbsp;", " "},
@@ -47,7 +48,7 @@ std::vector<Piece> findUnits(const std::string &original) {
     static const std::regex kNumber(
         "(\\d[\\d.,]{0,30}(?:[eE][-+]?\\d{1,4})?)" + std::string(kMarks) +
         "(?:[ \\t\\r]{1,9}x(?= ?\\d)|[ \\t\\r]{0,9}\\n?" + "[ \\t>]{0,9}" +
-        kMarks + "(" + kUnit + "))");
+        kMarks + "(" + kUnit + "))?");
     std::vector<Piece> found;
     size_t number = 1;
     const auto isWord = [&](size_t i) {
@@ -60,8 +61,9 @@ std::vector<Piece> findUnits(const std::string &original) {
         if (std::isdigit(static_cast<unsigned char>(text[at])) &&
             std::regex_search(text.cbegin() + at, text.cend(), unit, kNumber,
                               std::regex_constants::match_continuous)) {
-            if (unit[2].matched)
-                found.push_back({number, unit.str(1) + " " + unit.str(2)});
+            if (unit[2].matched || match(unit.str(1), "\\d+\\.\\d{3,}[.,]?"))
+                found.push_back(
+                    {number, trim(unit.str(1) + " " + unit.str(2))});
             at += unit.length(1) - 1;
         }
         while (isWord(at) && at + 1 < text.size() && isWord(at + 1)) ++at;
@@ -162,8 +164,8 @@ class Loom {
         }
         for (const Piece &unit : findUnits(plain_))
             fault(unit.line, 5,
-                  "'~' is a number with a unit outside markers; weave it from "
-                  "a transcript or leave it out",
+                  "'~' has a unit or three decimals, and stands outside "
+                  "markers; weave it from a transcript or leave it out",
                   {unit.text});
         return woven_;
     }

@@ -500,20 +500,20 @@ TEST(Gate, KeepsCountWhateverTheLocale) {
     std::locale::global(before);
     std::setlocale(LC_ALL, "C");
     EXPECT_EQ(faults, Texts{line("README.md", 2034, 5,
-                                 "'7.37 ms' is a number with a unit outside "
-                                 "markers; weave it from a transcript or leave "
-                                 "it out")});
+                                 "'7.37 ms' has a unit or three decimals, and "
+                                 "stands outside markers; weave it from a "
+                                 "transcript or leave it out")});
 }
 
 TEST(FindUnits, TellsUnitsFromOtherWords) {
-    for (const char *text : {"5 us",      "5us",       "5 ns",
-                             "1e-3 s",    "5\nms",     "`5` ms",
-                             "**5** ms",  "5 GB/s",    "32.5 TFMA/s",
-                             "92%",       "92 %",      "5 percent",
-                             "4x",        "1.05 x",    "4 x",
-                             "10 TFLOPS", "1,024 ms",  "> 5\n> ms",
-                             "4 x 4 ms",  "3 seconds", "5\u00a0\u00b5s",
-                             "(5 ms)"})
+    for (const char *text :
+         {"5 us",        "5us",          "5 ns",          "1e-3 s",
+          "5\nms",       "`5` ms",       "**5** ms",      "5 GB/s",
+          "32.5 TFMA/s", "92%",          "92 %",          "5 percent",
+          "4x",          "1.05 x",       "4 x",           "10 TFLOPS",
+          "1,024 ms",    "> 5\n> ms",    "4 x 4 ms",      "3 seconds",
+          "7.3700",      "4096 0.0037*", "it was 1.250.", "5\u00a0\u00b5s",
+          "(5 ms)"})
         EXPECT_EQ(gate::findUnits(text).size(), 1u) << text;
     for (const char *text : {"90 minutes",
                              "sm_90 x",
@@ -521,6 +521,10 @@ TEST(FindUnits, TellsUnitsFromOtherWords) {
                              "128x128",
                              "0x10",
                              "V13.0.88 says",
+                             "580.159.04",
+                             "CUDA 12.5",
+                             "1.25 of 4",
+                             "sm_1.250",
                              "5\n\nms",
                              "5 msec",
                              "day 26",
@@ -565,11 +569,17 @@ TEST(Program, ReportsAllFaultsInOrderAndFails) {
     const Outcome outcome = runGate(tree, "");
     EXPECT_EQ(outcome.status, 1);
     const std::string text =
-        "' is a number with a unit outside markers; weave it from a "
-        "transcript or leave it out\n";
+        "' has a unit or three decimals, and stands outside markers; weave it "
+        "from a transcript or leave it out\n";
     EXPECT_EQ(outcome.out, line("README.md", 1, 5, "'5 ms" + text) +
                                line("alpha/README.md", 1, 5, "'4 x" + text) +
                                line("alpha/README.md", 3, 5, "'5 %" + text));
+}
+
+// This repository itself.
+TEST(Program, FindsNoFaultHere) {
+    const Outcome outcome = run(kGate);
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
 }
 
 TEST(Program, SaysWhyItCannotRun) {
