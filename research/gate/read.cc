@@ -50,7 +50,7 @@ std::string join(const Lines &parts) {
 
 std::optional<Lines> match(const std::string &text, const std::string &regex) {
     static std::map<std::string, std::regex> known;
-    if (text.size() > 1000) return std::nullopt;
+    if (text.size() > 2000) return std::nullopt;
     const auto found = known.try_emplace(regex, regex).first;
     std::smatch groups;
     if (!std::regex_match(text, groups, found->second)) return std::nullopt;

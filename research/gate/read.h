@@ -45,7 +45,7 @@ Lines splitLines(const std::string &text);
 Lines words(const std::string &text);
 std::string join(const Lines &parts);
 // The groups of an ECMAScript regular expression that matches all of text.
-// Text of more than 1000 bytes matches nothing.
+// Text of more than 2000 bytes matches nothing.
 std::optional<Lines> match(const std::string &text, const std::string &regex);
 // The pattern with a value for each ~ in it, in turn.
 std::string fill(const std::string &pattern, const Lines &values);

@@ -66,9 +66,9 @@ static Lines readLessonList(const std::string &makefile, size_t *line) {
     const Lines lines = splitLines(makefile);
     Lines found;
     for (size_t i = 0; i < lines.size(); ++i) {
-        if (!startsWith(lines[i], "LESSONS :=")) continue;
-        if (!found.empty())
-            throw CouldNotRun("Makefile: two lists LESSONS; keep one");
+        if (!startsWith(lines[i], "LESSONS")) continue;
+        if (!found.empty() || !startsWith(lines[i], "LESSONS :="))
+            throw CouldNotRun("Makefile: a second list LESSONS; keep one");
         *line = i + 1;
         std::string list = lines[i].substr(10);
         while (!list.empty() && list.back() == '\\' && i + 1 < lines.size())
@@ -535,8 +535,8 @@ void rule9(const Repository &repository, Faults *faults) {
 static const std::map<std::string, std::string> kClaimFields = {
     {"file", "\\S+"},
     {"source", "\\S+\\.cu"},
-    {"ptx", "\\S+: `.+` (?:=|>=|<=) \\d{1,6}"},
-    {"sass", "\\S+: `.+` (?:=|>=|<=) \\d{1,6}"},
+    {"ptx", "\\S+: `.+` (?:(?:=|<=) \\d{1,6}|>= [1-9]\\d{0,5})"},
+    {"sass", "\\S+: `.+` (?:(?:=|<=) \\d{1,6}|>= [1-9]\\d{0,5})"},
     {"counter", "\\S+: .+"},
     {"racecheck", "\\S+: .+"},
     {"document", "[^;]+; [^;]+; [^;]+"},

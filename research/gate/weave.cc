@@ -23,18 +23,18 @@ namespace fs = std::filesystem;
 // it, is no unit (4 x 4 tiles).
 static const char kUnit[] =
     "(?:ns|us|ms|s|%|percent|(?:nano|micro|milli)?seconds?|"
-    "x|[A-Za-z]{1,20}/s|[A-Z]?FLOPS)(?!\\w)";
+    "[mu]sec|x|times|[A-Za-z]{1,20}(?:/s| per second)|[A-Z]?FLOPS)(?!\\w)";
 static const char kMarks[] = "[*_`]{0,3}";
 
 // A number is a run of digits, perhaps with points, commas or an exponent,
 // that is no part of a word (so not the 90 of sm_90). Its unit follows at
 // once, or after blanks, one line end or the marks of emphasis and code: ns,
-// us, ms, s or these written out; % or percent; x (4x); anything a second
-// (GB/s); FLOPS. A micro sign, a mu, a multiplication sign and special blanks
-// count as what they stand for. No units are minutes, days, bytes, elements.
-// In a Markdown table, a cell that begins with a digit has the unit that the
-// column's header names. And a number of three decimals or more has been
-// measured, whatever stands behind it.
+// us, ms, s or these written out; % or percent; x (4x), and times behind a
+// fraction; anything a second (GB/s); FLOPS. A micro sign, a mu, a
+// multiplication sign and special blanks count as what they stand for. No units
+// are minutes, days, bytes, elements. In a Markdown table, a cell that begins
+// with a digit has the unit that the column's header names. And a number of
+// three decimals or more has been measured, whatever stands behind it.
 std::vector<Piece> findUnits(const std::string &original) {
     static const char *const kSame[][2] = {
         {"\u00a0", " "}, {"\u2009", " "},  {"\u202f", " "},  {"&nbsp;", " "},
@@ -61,7 +61,10 @@ std::vector<Piece> findUnits(const std::string &original) {
         if (std::isdigit(static_cast<unsigned char>(text[at])) &&
             std::regex_search(text.cbegin() + at, text.cend(), unit, kNumber,
                               std::regex_constants::match_continuous)) {
-            if (unit[2].matched || match(unit.str(1), "\\d+\\.\\d{3,}[.,]?"))
+            const bool count = unit.str(2) == "times" &&
+                               unit.str(1).find('.') == std::string::npos;
+            if ((unit[2].matched && !count) ||
+                match(unit.str(1), "\\d+\\.\\d{3,}[.,]?"))
                 found.push_back(
                     {number, trim(unit.str(1) + " " + unit.str(2))});
             at += unit.length(1) - 1;
@@ -77,7 +80,7 @@ std::vector<Piece> findUnits(const std::string &original) {
         ++number;
         const bool header = units.empty();
         size_t column = 0;
-        if (!startsWith(trim(line), "|") || line.size() > 1000)
+        if (!startsWith(trim(line), "|") || line.size() > 2000)
             units.clear();
         else
             for (std::string cell : split(trim(line).substr(1), "|")) {
@@ -162,6 +165,7 @@ class Loom {
             else
                 weaveLine(lines_[at_]);
         }
+        if (!woven_.whole) return woven_;  // inside and outside are mixed up
         for (const Piece &unit : findUnits(plain_))
             fault(unit.line, 5,
                   "'~' has a unit or three decimals, and stands outside "
@@ -191,7 +195,8 @@ class Loom {
 
     static bool isMarker(const std::string &line) {
         return line.find("<!--") != line.npos &&
-               match(line, ".*<!--\\s*(?:output|snippet|figure|index|end)\\b.*")
+               match(trim(line),
+                     ".*<!--\\s*(?:output|snippet|figure|index|end)\\b.*")
                    .has_value();
     }
 
@@ -247,6 +252,11 @@ class Loom {
                       "holds commands; weave output and code");
             inFence_ = !inFence_;
         }
+        if (line.size() > 2000)
+            fault(at_ + 1, 5, "this line is longer than 2000 bytes; break it");
+        if (startsWith(line, "    ") && text.find_last_of(";{}") != text.npos &&
+            text.find_last_of(";{}") + 1 == text.size())
+            fault(at_ + 1, 5, "code stands outside markers; weave it");
         if (line.find_first_of("!<") != line.npos &&
             match(line, ".*(?:!\\[|<(?:img|pre|picture|table)\\b).*"))
             fault(at_ + 1, 5,

@@ -526,7 +526,6 @@ TEST(FindUnits, TellsUnitsFromOtherWords) {
                              "1.25 of 4",
                              "sm_1.250",
                              "5\n\nms",
-                             "5 msec",
                              "day 26",
                              "4 Mi",
                              "2^22 adds",
@@ -593,7 +592,7 @@ TEST(Program, SaysWhyItCannotRun) {
         {"Makefile", "all:\n",
          "gate: Makefile: no list 'LESSONS := ...'; write it\n"},
         {"Makefile", "LESSONS := alpha/alpha\nLESSONS := alpha/beta\n",
-         "gate: Makefile: two lists LESSONS; keep one\n"},
+         "gate: Makefile: a second list LESSONS; keep one\n"},
         {"research/CLAIMS.md", nullptr,
          "gate: ./research/CLAIMS.md cannot be read; put it there\n"},
         {"evidence/capture.sh", nullptr,
@@ -765,7 +764,7 @@ TEST(Fuzz, SealedDamageIsReadWithoutACrash) {
         for (gate::Transcript &other : repository.transcripts)
             if (other.path == kRun) other = read;
         gate::checkEvidence(&repository);
-        gate::weaveReadme(repository, repository.readmes[0]);
+        if (i % 4 == 0) gate::weaveReadme(repository, repository.readmes[0]);
     }
 }
 
@@ -796,6 +795,23 @@ TEST(Fuzz, DamagedReadmesAreWovenWithoutACrash) {
             gate::weaveReadme(repository, {path, once.text});
         ASSERT_EQ(twice.text, once.text) << text;
     }
+}
+
+// A line that is long enough to exhaust a stack that grows with it.
+TEST(Fuzz, LongLinesAreReadWithoutACrash) {
+    for (const char *path :
+         {"README.md", "alpha/beta.cu", "Makefile", kRun, "research/CLAIMS.md"})
+        for (const char *part :
+             {"x", "- ", "1", "\"", "1,", "<!--", "== ", "| "}) {
+            const Tree tree(soundFiles());
+            std::string line;
+            while (line.size() < 200000) line += part;
+            tree.write(path, tree.read(path) + line + "\n");
+            if (path == std::string("Makefile"))
+                EXPECT_EQ(tree.faults(), Texts());
+            else
+                EXPECT_NE(tree.faults(), Texts()) << path << " " << part;
+        }
 }
 
 TEST(Fuzz, DamagedClaimsAreReadWithoutACrash) {
