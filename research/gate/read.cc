@@ -171,13 +171,10 @@ static Lines readArray(const Lesson &lesson, const std::string &name) {
 
 std::vector<SourceSection> sectionsOf(const Lesson &lesson, Faults *faults) {
     std::vector<SourceSection> sections;
-    const auto fault = [&](size_t i, const char *text, const Lines &values) {
-        faults->push_back({lesson.path, i + 1, 4, fill(text, values)});
-    };
+    const Reporter fault = {lesson.path, 4, faults};
     const auto find = [&](const std::string &name) {
-        return std::find_if(
-            sections.begin(), sections.end(),
-            [&](const SourceSection &other) { return other.name == name; });
+        return std::find_if(sections.begin(), sections.end(),
+                            [&](const auto &s) { return s.name == name; });
     };
     for (size_t i = 0; i < lesson.code.size(); ++i) {
         if (lesson.code[i].find("== ") == std::string::npos) continue;
@@ -185,33 +182,31 @@ std::vector<SourceSection> sectionsOf(const Lesson &lesson, Faults *faults) {
         if (!title) continue;
         const auto name = match((*title)[0], "([^\\s:%\"\\\\]+): .*");
         if (!name)
-            fault(i,
-                  "a section title begins '== name: ', the name one word "
-                  "that is written out; write it so",
-                  {});
+            fault(i + 1,
+                  "a section title begins '== name: ', the name one "
+                  "word that is written out; write it so");
         else if (find((*name)[0]) != sections.end())
-            fault(i, "the section '~' has two titles; give each its own name",
-                  {(*name)[0]});
+            fault(i + 1, "the section '~' has two titles; rename one", *name);
         else
             sections.push_back({(*name)[0], {}, {}});
     }
     for (size_t i = 0; i < lesson.lines.size(); ++i) {
-        const auto table = match(lesson.lines[i],
-                                 " *// Table (\\S+): rows (\\w+), columns "
-                                 "(\\w+)\\.");
+        const auto table =
+            match(lesson.lines[i],
+                  " *// Table (\\S+): rows (\\w+), columns (\\w+)\\.");
         if (!table) continue;
         const auto section = find((*table)[0]);
         if (section == sections.end() || !section->columns.empty()) {
-            fault(i,
-                  "there is no section '~', or this is its second table; "
-                  "mend the comment",
+            fault(i + 1,
+                  "there is no section '~', or this is its second "
+                  "table; mend the comment",
                   *table);
             continue;
         }
         section->rows = readArray(lesson, (*table)[1]);
         section->columns = readArray(lesson, (*table)[2]);
         if (section->rows.empty() || section->columns.empty())
-            fault(i,
+            fault(i + 1,
                   "~ is no constexpr array of decimal integers or of "
                   "one-word strings in this file; make it one",
                   {(*table)[section->rows.empty() ? 1 : 2]});
@@ -221,31 +216,25 @@ std::vector<SourceSection> sectionsOf(const Lesson &lesson, Faults *faults) {
 
 std::vector<Snippet> snippetsOf(const Lesson &lesson, Faults *faults) {
     std::vector<Snippet> snippets;
-    std::string name;
+    const Reporter fault = {lesson.path, 7, faults};
     size_t open = 0;  // the line of the marker that is open, or 0
     size_t indent = 0;
-    const auto fault = [&](size_t line, const std::string &text) {
-        faults->push_back({lesson.path, line, 7, fill(text, {name})});
-    };
     for (size_t i = 0; i < lesson.lines.size(); ++i) {
         const std::string line = trim(lesson.lines[i]);
         if (startsWith(line, "// snippet:")) {
+            const std::string name = trim(line.substr(11));
             if (open != 0)
+                fault(i + 1, "'~' begins inside a snippet; end that first",
+                      {name});
+            if (!match(name, "[a-z0-9-]+") ||
+                std::any_of(snippets.begin(), snippets.end(),
+                            [&](const auto &s) { return s.name == name; }))
                 fault(i + 1,
-                      "a snippet begins inside '~'; end that "
-                      "one first");
-            name = trim(line.substr(11));
+                      "'~' is no name of lower-case letters, digits and "
+                      "dashes, or is taken; rename the snippet",
+                      {name});
             open = i + 1;
             indent = lesson.lines[i].find('/');
-            if (!match(name, "[a-z0-9-]+"))
-                fault(open,
-                      "'~' is no name of lower-case letters, digits and "
-                      "dashes; give the snippet one");
-            for (const Snippet &other : snippets)
-                if (other.name == name)
-                    fault(open,
-                          "the snippet '~' stands here a second time; "
-                          "give each its own name");
             snippets.push_back({name, ""});
         } else if (startsWith(line, "// end snippet")) {
             if (open == 0 || line != "// end snippet")
@@ -253,17 +242,18 @@ std::vector<Snippet> snippetsOf(const Lesson &lesson, Faults *faults) {
                       "'// end snippet', alone in its line, ends a "
                       "snippet that is open; mend the markers");
             else if (trim(snippets.back().code).empty())
-                fault(open, "the snippet '~' is empty; remove it");
+                fault(open, "this snippet is empty; remove it");
             open = 0;
         } else if (open != 0) {
-            const size_t blanks = lesson.lines[i].find_first_not_of(' ');
-            const size_t cut =
-                std::min({indent, blanks, lesson.lines[i].size()});
-            snippets.back().code += lesson.lines[i].substr(cut) + "\n";
+            const std::string &code = lesson.lines[i];
+            snippets.back().code +=
+                code.substr(std::min(
+                    {indent, code.find_first_not_of(' '), code.size()})) +
+                "\n";
         }
     }
     if (open != 0)
-        fault(open, "the snippet '~' does not end; write '// end snippet'");
+        fault(open, "this snippet does not end; write '// end snippet'");
     return snippets;
 }
 
@@ -317,12 +307,8 @@ Transcript readTranscript(const std::string &path, const std::string &text,
     transcript.path = path;
     transcript.folder = path.substr(path.find('/') + 1);
     transcript.folder.resize(transcript.folder.find('/'));
-    const auto fault = [&](size_t line, const char *what,
-                           const Lines &values = {}) {
-        faults->push_back({path, line, 3,
-                           fill(what, values) +
-                               "; remove the transcript or capture it again"});
-    };
+    const Reporter fault = {path, 3, faults,
+                            "; remove the transcript or capture it again"};
     const Lines lines = splitLines(text);
     for (size_t i = 0; i < lines.size(); ++i)
         if (std::any_of(lines[i].begin(), lines[i].end(),
@@ -416,37 +402,36 @@ Lines Claim::values(const std::string &key) const {
 std::vector<Claim> readClaims(const std::string &path, const std::string &text,
                               Faults *faults) {
     std::vector<Claim> claims;
-    size_t number = 0;
-    for (const std::string &line : splitLines(text)) {
-        ++number;
-        const auto fault = [&](const char *what) {
-            faults->push_back({path, number, 10, what});
-        };
+    const Reporter fault = {path, 10, faults};
+    const Lines lines = splitLines(text);
+    for (size_t i = 0; i < lines.size(); ++i) {
+        const std::string &line = lines[i];
+        const auto name = match(line, "## (.*)");
         const auto field = match(line, "- ([a-z]+): (.*)");
-        if (startsWith(line, "## ")) {
-            const std::string name = trim(line.substr(3));
-            if (!match(name, "[a-z0-9-]+") ||
-                std::any_of(claims.begin(), claims.end(),
-                            [&](const Claim &c) { return c.name == name; }))
-                fault(
-                    "a claim has a name of its own, of lower-case letters, "
-                    "digits and dashes; give it one");
-            claims.push_back({name, number, "", {}});
-        } else if (claims.empty() || trim(line).empty()) {
+        if (name) {
+            if (!match((*name)[0], "[a-z0-9-]+") ||
+                std::any_of(claims.begin(), claims.end(), [&](const Claim &c) {
+                    return c.name == (*name)[0];
+                }))
+                fault(i + 1,
+                      "'~' is no name of lower-case letters, digits and "
+                      "dashes, or is taken; rename the claim",
+                      *name);
+            claims.push_back({(*name)[0], i + 1, "", {}});
             continue;
-        } else if (line[0] == '>' && claims.back().fields.empty()) {
-            claims.back().quote =
-                join(words(claims.back().quote + " " + line.substr(1)));
-        } else if (field) {
-            claims.back().fields.push_back(
-                {number, (*field)[0], trim((*field)[1])});
-        } else if (startsWith(line, "  ") && !claims.back().fields.empty()) {
-            claims.back().fields.back().value += " " + trim(line);
-        } else {
-            fault(
-                "a claim is a quotation and then a list of '- key: value'; "
-                "this line is neither; mend it");
         }
+        if (claims.empty() || trim(line).empty()) continue;
+        Claim &claim = claims.back();
+        if (line[0] == '>' && claim.fields.empty())
+            claim.quote = join(words(claim.quote + " " + line.substr(1)));
+        else if (field)
+            claim.fields.push_back({i + 1, (*field)[0], trim((*field)[1])});
+        else if (startsWith(line, "  ") && !claim.fields.empty())
+            claim.fields.back().value += " " + trim(line);
+        else
+            fault(i + 1,
+                  "a claim is a quotation and then a list of '- key: "
+                  "value'; this line is neither; mend it");
     }
     return claims;
 }

@@ -50,6 +50,20 @@ std::optional<Lines> match(const std::string &text, const std::string &regex);
 // The pattern with a value for each ~ in it, in turn.
 std::string fill(const std::string &pattern, const Lines &values);
 
+// Reports faults of one rule in one file. The text is filled with values, and
+// ends with the advice.
+struct Reporter {
+    std::string file;
+    int rule;
+    Faults *faults;
+    std::string advice = "";
+
+    void operator()(size_t line, const std::string &text,
+                    const Lines &values = {}) const {
+        faults->push_back({file, line, rule, fill(text, values) + advice});
+    }
+};
+
 // A piece of a file and the line where it begins.
 struct Piece {
     size_t line;

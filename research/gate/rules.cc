@@ -144,11 +144,9 @@ Repository readRepository(const std::string &root) {
             sources.insert(source.second);
     for (const std::string &path : sources)
         if (exists(path))
-            repository.fingerprints[path] =
-                hashFrom("cd " + quoted(root) +
-                         " && sh evidence/capture.sh "
-                         "--fingerprint " +
-                         quoted(path) + "");
+            repository.fingerprints[path] = hashFrom(
+                "cd " + quoted(root) +
+                " && sh evidence/capture.sh --fingerprint " + quoted(path));
     for (Transcript &transcript : repository.transcripts) {
         transcript.current = !transcript.sources.empty();
         for (const auto &[fingerprint, path] : transcript.sources)
@@ -171,18 +169,6 @@ const Transcript *Repository::transcript(const std::string &path) const {
 }
 
 // --- the rules ---
-
-// Reports faults of one rule in one file.
-struct Reporter {
-    const std::string file;
-    const int rule;
-    Faults *faults;
-
-    void operator()(size_t line, const std::string &pattern,
-                    const Lines &values = {}) const {
-        faults->push_back({file, line, rule, fill(pattern, values)});
-    }
-};
 
 // The status block of a lesson that may publish this transcript, whose article
 // before the GPU's name is taken from the block.
@@ -370,11 +356,8 @@ void rule4(const Repository &repository, Faults *faults) {
         sources[lesson.name] = sectionsOf(lesson, faults);
     for (const Transcript &transcript : repository.transcripts) {
         if (!transcript.whole) continue;
-        const Reporter report = {transcript.path, 4, faults};
-        const auto fault = [&](size_t line, const std::string &text,
-                               const Lines &values) {
-            report(line, text + "; mend the program and capture again", values);
-        };
+        const Reporter fault = {transcript.path, 4, faults,
+                                "; mend the program and capture again"};
         Lines names;
         for (const Section &section : transcript.sections) {
             names.push_back(section.name);

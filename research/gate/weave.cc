@@ -22,19 +22,21 @@ namespace fs = std::filesystem;
 // Both end where a word ends. An x between two numbers, with a blank before
 // it, is no unit (4 x 4 tiles).
 static const char kUnit[] =
-    "(?:ns|us|ms|s|%|percent|(?:nano|micro|milli)?seconds?|"
-    "[mu]sec|x|times|[A-Za-z]{1,20}(?:/s| per second)|[A-Z]?FLOPS)(?!\\w)";
+    "(?:[num]?s|[mu]sec|(?:nano|micro|milli)?seconds?|%|percent|x|"
+    "times(?: (?:as|faster|slower|longer|more|less))?|"
+    "[A-Za-z]{1,20}(?:/s| per second)|[A-Z]?FLOPS)(?!\\w)";
 static const char kMarks[] = "[*_`]{0,3}";
 
 // A number is a run of digits, perhaps with points, commas or an exponent,
 // that is no part of a word (so not the 90 of sm_90). Its unit follows at
 // once, or after blanks, one line end or the marks of emphasis and code: ns,
 // us, ms, s or these written out; % or percent; x (4x), and times behind a
-// fraction; anything a second (GB/s); FLOPS. A micro sign, a mu, a
-// multiplication sign and special blanks count as what they stand for. No units
-// are minutes, days, bytes, elements. In a Markdown table, a cell that begins
-// with a digit has the unit that the column's header names. And a number of
-// three decimals or more has been measured, whatever stands behind it.
+// fraction or before a comparison; anything a second (GB/s); FLOPS. A micro
+// sign, a mu, a multiplication sign and special blanks count as what they stand
+// for. No units are minutes, days, bytes, elements. In a Markdown table, a cell
+// that begins with a digit has the unit that the column's header names. And a
+// number of three decimals or more has been measured, whatever stands behind
+// it.
 std::vector<Piece> findUnits(const std::string &original) {
     static const char *const kSame[][2] = {
         {"\u00a0", " "}, {"\u2009", " "},  {"\u202f", " "},  {"&nbsp;", " "},

@@ -387,6 +387,20 @@ std::string line(const std::string &file, size_t number, int rule,
 }
 const char kAgain[] = "; remove the transcript or capture it again";
 
+TEST(Gate, LinksAFigureFromTheFolderOfTheReadme) {
+    for (const auto &[readme, link] :
+         {std::pair("README.md", "evidence/figures/alpha-sweep.svg"),
+          std::pair("alpha/README.md", "../evidence/figures/alpha-sweep.svg"),
+          std::pair("evidence/README.md", "figures/alpha-sweep.svg")}) {
+        const Tree tree(soundFiles());
+        const std::string open = "<!-- figure alpha/sweep: time -->\n";
+        const std::string close = "<!-- end figure -->\n";
+        tree.write(readme, open + close);
+        EXPECT_EQ(tree.weave(), Texts());
+        EXPECT_EQ(tree.read(readme), open + "![time](" + link + ")\n" + close);
+    }
+}
+
 TEST(Gate, LetsACommentBeMendedWithoutANewRun) {
     const Tree tree(soundFiles());
     tree.write("alpha/alpha.cu",
@@ -530,6 +544,7 @@ TEST(FindUnits, TellsUnitsFromOtherWords) {
                              "4 Mi",
                              "2^22 adds",
                              "float4 s",
+                             "run it 20 times",
                              "H200 ms",
                              "five ms",
                              "5 items",
