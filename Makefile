@@ -3,7 +3,7 @@
 # make help says what there is to make. Everything goes into build/.
 
 # The lessons, without .cu. This is the only list of them.
-LESSONS := atomics/atomics barrier_pipeline/barrier_pipeline
+LESSONS := atomics/atomics atomics/contention barrier_pipeline/barrier_pipeline
 
 NVCC ?= nvcc
 NVCCFLAGS ?= -std=c++17 -O3
@@ -27,7 +27,8 @@ minimum = $(shell sed -n \
 arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
-.PHONY: all run check gate docs snippets help clean format evidence FORCE
+.PHONY: all run check gate docs snippets help clean format evidence figures \
+	FORCE
 .PHONY: $(NAMES) $(foreach p,run ptx sass evidence,$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
@@ -70,6 +71,9 @@ evidence: ## record every lesson's transcript on this machine's GPU
 $(NAMES:%=evidence-%): evidence-%: ## evidence-LESSON: record one
 	evidence/capture.sh $(call source,$*)
 
+figures: ## draw evidence/figures from the transcripts
+	@research/figures/draw.sh
+
 # clang-format's output differs from one major version to the next.
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 FORMATTED = $(SOURCES) $(wildcard research/*/*.cc research/*/*.h)
@@ -98,7 +102,7 @@ build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
 	-fno-sanitize-recover=all $(GATE_PARTS)
 
 # Tests: GoogleTest programs that need no GPU. PARTS are further sources.
-TESTS := builds_test capture_test claims_test gate_test makefile_test
+TESTS := builds_test capture_test claims_test figures_test gate_test makefile_test
 export CLANG_FORMAT LESSONS
 build/tests/%: research/tests/%.cc | build
 	@mkdir -p $(@D)
