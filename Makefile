@@ -102,7 +102,8 @@ build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
 	-fno-sanitize-recover=all $(GATE_PARTS)
 
 # Tests: GoogleTest programs that need no GPU. PARTS are further sources.
-TESTS := builds_test capture_test claims_test figures_test gate_test makefile_test
+TESTS := builds_test capture_test claims_test figures_test gate_test \
+	makefile_test
 export CLANG_FORMAT LESSONS
 build/tests/%: research/tests/%.cc | build
 	@mkdir -p $(@D)
