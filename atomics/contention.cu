@@ -109,10 +109,10 @@ static_assert(sizeof(int) == sizeof(float), "ints and floats take turns in it");
 
 // Where a curve of the tables has its knee. If adds only ever wait for others
 // at their address, 4 times the addresses make them 4 times faster; if they
-// never do, no faster. 2 is halfway between, as factors go and on logarithmic
-// axes. It is also what a step gains that doubles the slices at work: next to
-// such a step, a knee may differ from run to run.
-constexpr float kKneeGain = 2.0f;
+// never do, no faster. A gain of 2 is halfway between, as factors go, but it is
+// also just what a step brings that doubles the slices at work, so the line is
+// drawn below that, where no step comes near it.
+constexpr float kKneeGain = 1.75f;
 
 // What the tables are labelled with: k, then the regimes.
 constexpr int kNumRegimes = 6;
@@ -444,7 +444,7 @@ void report(const Results &results, float floorMs) {
     });
     std::printf(
         "\n== knee: the k from which on 4 times the addresses gain less ==\n");
-    std::printf("gain_below: %.1f\n", kKneeGain);
+    std::printf("gain_below: %.2f\n", kKneeGain);
     for (int r = 0; r < kNumRegimes; ++r)
         std::printf("%s: %s\n", kColumns[1 + r],
                     knee(results[r], floorMs).c_str());
