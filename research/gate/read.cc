@@ -48,6 +48,11 @@ std::string join(const Lines &parts) {
     return text;
 }
 
+bool isPlain(const std::string &text) {
+    return std::all_of(text.begin(), text.end(),
+                       [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 std::optional<Lines> match(const std::string &text, const std::string &regex) {
     static std::map<std::string, std::regex> known;
     if (text.size() > 2000) return std::nullopt;
@@ -311,8 +316,7 @@ Transcript readTranscript(const std::string &path, const std::string &text,
                             "; remove the transcript or capture it again"};
     const Lines lines = splitLines(text);
     for (size_t i = 0; i < lines.size(); ++i)
-        if (std::any_of(lines[i].begin(), lines[i].end(),
-                        [](char c) { return c < ' ' || c > '~'; })) {
+        if (!isPlain(lines[i])) {
             fault(i + 1, "a byte here is no printable ASCII");
             return transcript;
         }

@@ -44,6 +44,8 @@ Lines splitLines(const std::string &text);
 // by single blanks, which is how sentences are compared.
 Lines words(const std::string &text);
 std::string join(const Lines &parts);
+// Whether text is printable ASCII: no tab, no carriage return.
+bool isPlain(const std::string &text);
 // The groups of an ECMAScript regular expression that matches all of text.
 // Text of more than 2000 bytes matches nothing.
 std::optional<Lines> match(const std::string &text, const std::string &regex);

@@ -477,8 +477,12 @@ void rule8(const Repository &repository, Faults *faults) {
 
 // The lines of a lesson are printable ASCII (so no tab, no carriage return) of
 // at most 80 columns, the last one too ends with a newline, the first is the
-// SPDX line. No include in quotation marks or with .. in it; no assert; no
-// block comment, as the fingerprint knows // comments alone.
+// SPDX line. The only include is of a header in angle brackets, without dots
+// for a folder; no assert. Nothing that hides code from the fingerprint, which
+// takes line by line and knows // comments alone: no block comment; no line
+// that goes on in the next, but in a #define without a comment; no string that
+// does, as raw ones may; no quotation mark that touches a word and so could be
+// read in two ways.
 void rule9(const Repository &repository, Faults *faults) {
     for (const Lesson &lesson : repository.lessons) {
         const Reporter fault = {lesson.path, 9, faults};
@@ -488,28 +492,39 @@ void rule9(const Repository &repository, Faults *faults) {
         if (lesson.lines.empty() ||
             lesson.lines[0] != "// SPDX-License-Identifier: MIT")
             fault(1, "the first line is not '// SPDX-License-Identifier: MIT'");
+        bool define = false;  // the line before goes on in this one
         for (size_t i = 0; i < lesson.lines.size(); ++i) {
             const std::string &line = lesson.lines[i];
             if (line.size() > 80)
                 fault(i + 1, "this line is longer than 80 columns; break it");
-            if (std::any_of(line.begin(), line.end(),
-                            [](char c) { return c < ' ' || c > '~'; }))
+            if (!isPlain(line))
                 fault(i + 1,
                       "a byte of this line is no printable ASCII (a "
                       "tab or carriage return is not); replace it");
-            const std::string code = withoutStrings(lesson.code[i]);
+            const bool goesOn = !trim(line).empty() && trim(line).back() == '\\';
+            define = goesOn && line == lesson.code[i] &&
+                     (define || startsWith(line, "#define "));
+            if (goesOn && !define)
+                fault(i + 1,
+                      "this line goes on in the next, which only a #define "
+                      "may that has no comment; break it otherwise");
+            // In a string that is open, // is no comment.
+            const std::string code = withoutStrings(lesson.code[i] + "//");
+            if (code.size() < 2 || code.substr(code.size() - 2) != "//" ||
+                match(code, ".*(?:\\w\"|\\b[A-Za-z_]\\w*'|\\w'(?!\\w)).*"))
+                fault(i + 1,
+                      "a string that is raw or does not end in its line, or a "
+                      "quotation mark that touches a word; write it otherwise");
             if (code.find("/*") != code.npos)
                 fault(i + 1, "a block comment begins here; use //");
-            if (code.find("assert") == code.npos &&
-                code.find("include") == code.npos)
-                continue;
             if (match(code, "(?:.*\\W)?assert\\b *[(].*") ||
-                match(code, " *# *include *<c?assert(?:\\.h)?>.*"))
+                match(code, ".*<c?assert(?:\\.h)?>.*"))
                 fault(i + 1, "NDEBUG deletes assert; count a failure instead");
-            if (match(lesson.code[i], " *# *include *(?:\".*|<.*\\.\\..*)"))
+            if (match(code, ".*\\b(?:include|include_next|import)\\b.*") &&
+                !match(lesson.code[i], "#include <(?:\\w+/)*\\w+(?:\\.h)?> *"))
                 fault(i + 1,
-                      "a lesson includes no file of this repository; "
-                      "write out what it needs");
+                      "a lesson includes headers of the toolkit and of C++ "
+                      "alone, as '#include <NAME>'; write out what it needs");
         }
     }
 }
