@@ -410,6 +410,12 @@ std::vector<Claim> readClaims(const std::string &path, const std::string &text,
     const Lines lines = splitLines(text);
     for (size_t i = 0; i < lines.size(); ++i) {
         const std::string &line = lines[i];
+        if (!isPlain(line)) {
+            fault(i + 1,
+                  "a byte of this line is no printable ASCII (a tab or "
+                  "carriage return is not); replace it");
+            return claims;
+        }
         const auto name = match(line, "## (.*)");
         const auto field = match(line, "- ([a-z]+): (.*)");
         if (name) {
@@ -424,25 +430,36 @@ std::vector<Claim> readClaims(const std::string &path, const std::string &text,
             claims.push_back({(*name)[0], i + 1, "", {}});
             continue;
         }
-        if (claims.empty() || trim(line).empty()) continue;
+        if (trim(line).empty() || (i == 0 && startsWith(line, "# "))) continue;
+        if (claims.empty()) {
+            if (match(line, " *[-#<>].*"))
+                fault(i + 1,
+                      "a heading, a quotation or a field above the first "
+                      "claim, which begins '## name'; mend it");
+            continue;
+        }
         Claim &claim = claims.back();
         if (line[0] == '>' && claim.fields.empty())
             claim.quote = join(words(claim.quote + " " + line.substr(1)));
         else if (field)
             claim.fields.push_back({i + 1, (*field)[0], trim((*field)[1])});
-        else if (startsWith(line, "  ") && !claim.fields.empty())
+        else if (match(line, "  [^-\\s#<>].*") && !claim.fields.empty())
             claim.fields.back().value += " " + trim(line);
         else
             fault(i + 1,
                   "a claim is a quotation and then a list of '- key: "
                   "value'; this line is neither; mend it");
     }
+    if (claims.empty())
+        fault(std::max<size_t>(lines.size(), 1),
+              "there is no claim, which begins '## name'; put them back");
     return claims;
 }
 
 std::optional<CodeCheck> readCodeCheck(const std::string &value) {
     const auto parts = match(value, "(\\S+): `(.+)` (=|>=|<=) (\\d{1,6})");
-    if (!parts) return std::nullopt;
+    if (!parts || ((*parts)[2] == ">=" && std::stoul((*parts)[3]) == 0))
+        return std::nullopt;
     return CodeCheck{(*parts)[0], (*parts)[1], (*parts)[2],
                      std::stoul((*parts)[3])};
 }

@@ -161,7 +161,8 @@ struct Claim {
 std::vector<Claim> readClaims(const std::string &path, const std::string &text,
                               Faults *faults);
 
-// NAME: `REGEX` = COUNT: how many lines of the code of NAME match.
+// NAME: `REGEX` = COUNT: how many lines of the code of NAME match. Nothing if
+// the text is another, or the check cannot fail.
 struct CodeCheck {
     std::string name;
     std::string regex;

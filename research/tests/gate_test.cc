@@ -491,6 +491,31 @@ TEST(Gate, TakesAClaimForTheExplanationOfReports) {
     EXPECT_EQ(tree.faults(), Texts());
 }
 
+TEST(Gate, FindsALedgerThatIsNoLedger) {
+    const std::string file = "research/CLAIMS.md";
+    const std::string none = line(
+        file, 1, 10, "there is no claim, which begins '## name'; put them back");
+    const std::string bytes =
+        line(file, 1, 10,
+             "a byte of this line is no printable ASCII (a tab or carriage "
+             "return is not); replace it");
+    std::string returns;
+    for (char c : std::string(kClaims))
+        returns += c == '\n' ? "\r\n" : std::string(1, c);
+    const struct {
+        std::string text;
+        std::string line;
+    } kCases[] = {{"", none},
+                  {"# Claims\n", none},
+                  {std::string("\x7f" "ELF\0\n## one-add\n", 16), bytes},
+                  {returns, bytes}};
+    for (const auto &[text, want] : kCases) {
+        const Tree tree(soundFiles());
+        tree.write(file, text);
+        EXPECT_EQ(tree.faults(), Texts{want}) << text;
+    }
+}
+
 TEST(Gate, FindsAMissingReadme) {
     const Tree tree(soundFiles());
     tree.remove("alpha/README.md");
