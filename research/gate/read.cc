@@ -264,10 +264,11 @@ std::vector<Snippet> snippetsOf(const Lesson &lesson, Faults *faults) {
 
 // --- a transcript ---
 
-// The fields in their order, and what a value of each looks like.
+// The fields in their order, and what a value of each looks like. A source is
+// named from the top of the repository: no part of its path begins with a dot.
 static const char *const kFields[][2] = {
-    {"lesson", "\\S+"},
-    {"fingerprint", "([0-9a-f]{64})(?: (\\S+))?"},
+    {"lesson", "(?:\\w[\\w.-]*/)*\\w[\\w.-]*"},
+    {"fingerprint", "([0-9a-f]{64})(?: ((?:\\w[\\w.-]*/)*\\w[\\w.-]*))?"},
     {"build", "nvcc \\S.*"},
     {"toolkit", "\\d+\\.\\d+\\.\\d+"},
     {"host compiler", "\\S.*"},

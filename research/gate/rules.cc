@@ -282,9 +282,12 @@ static bool isClean(const Repository &repository, const std::string &field) {
 
 // A transcript is whole: printable ASCII, every field once, in order and of a
 // possible value, exit 0, nothing on stderr, the checksum right (these in
-// reading it). It lies where its lesson, GPU and date say. A lesson's output
-// ends with 'All checks passed.', and the sanitizers reported nothing that the
-// ledger does not explain. No path of a machine stands in it.
+// reading it). It lies where its lesson, GPU and date say, and the output names
+// the same GPU. The first fingerprint is that of the source it is a run of; a
+// lesson has no other. A lesson's output ends with 'All checks passed.', and
+// the sanitizers reported nothing that the ledger does not explain. The output
+// has no path of a machine, no figure that failed among checks that passed, and
+// nothing that would end the fence or the markers around it in a README.
 void rule3(const Repository &repository, Faults *faults) {
     for (const Transcript &transcript : repository.transcripts) {
         const Reporter fault = {transcript.path, 3, faults};
@@ -318,17 +321,35 @@ void rule3(const Repository &repository, Faults *faults) {
                   "the sanitizer field is '~'; mend what it reports, or "
                   "explain it by a claim with a racecheck line",
                   {sanitizer});
-        if (lesson && (transcript.sources.size() != 1 || !transcript.complete))
+        if (transcript.sources.empty() ||
+            transcript.sources[0].second != transcript.field("lesson") ||
+            (lesson &&
+             (transcript.sources.size() != 1 || !transcript.complete)))
             fault(1,
-                  "there are several fingerprints, or the output does not "
-                  "end with 'All checks passed.'; capture again");
+                  "the first fingerprint is not of ~, or a lesson has several, "
+                  "or the output does not end with 'All checks passed.'; "
+                  "capture again",
+                  {transcript.field("lesson")});
+        const Section *device = transcript.section("device");
+        if (device &&
+            (device->figure("gpu") != transcript.field("gpu") ||
+             device->figure("compute_capability") !=
+                 transcript.field("compute capability") ||
+             device->figure("sms") != transcript.field("sms")))
+            fault(device->line,
+                  "gpu, compute_capability and sms are not what the fields "
+                  "say; capture again");
         for (const Section &section : transcript.sections)
             for (size_t i = 0; i < section.lines.size(); ++i)
                 for (const std::string &word : words(section.lines[i]))
-                    if (word.size() > 1 && word[0] == '/')
+                    if ((word.size() > 1 && word[0] == '/') ||
+                        (i > 0 && word == "failed" && transcript.complete) ||
+                        word.find("<!--") != word.npos ||
+                        word.find("```") != word.npos)
                         fault(section.line + i,
-                              "'~' is a path of a machine; "
-                              "do not print it, and capture again",
+                              "'~' is a path of a machine, a figure that "
+                              "failed, or the end of what shows it; do not "
+                              "print it, and capture again",
                               {word});
     }
 }
@@ -501,7 +522,8 @@ void rule9(const Repository &repository, Faults *faults) {
                 fault(i + 1,
                       "a byte of this line is no printable ASCII (a "
                       "tab or carriage return is not); replace it");
-            const bool goesOn = !trim(line).empty() && trim(line).back() == '\\';
+            const bool goesOn =
+                !trim(line).empty() && trim(line).back() == '\\';
             define = goesOn && line == lesson.code[i] &&
                      (define || startsWith(line, "#define "));
             if (goesOn && !define)
@@ -586,9 +608,9 @@ void rule10(const Repository &repository, Faults *faults) {
             const std::string path = repository.root + "/" + value;
             if (!fs::is_regular_file(path))
                 fault(line, "~ is not there; name a file that is", {value});
-            else if (key == "file" && prose(value, readFile(path))
-                                              .find(claim.quote) ==
-                                          std::string::npos)
+            else if (key == "file" &&
+                     prose(value, readFile(path)).find(claim.quote) ==
+                         std::string::npos)
                 fault(line,
                       "the sentence does not stand in ~; look again "
                       "whether it is true, and quote it as it stands",

@@ -114,7 +114,8 @@ struct Source {
 
 // A lesson's figures are those of the transcript that its Verified block
 // names. Those of peers, check-gpu and knobs-LESSON are those of the newest
-// current transcript whose lessons are all Verified.
+// current transcript whose lessons are all Verified, of the GPU that the
+// Verified blocks name: of that lesson, or of all.
 static Source findSource(const Repository &repository,
                          const std::string &name) {
     if (const Lesson *lesson = repository.lesson(name)) {
@@ -132,6 +133,14 @@ static Source findSource(const Repository &repository,
     for (const Transcript &transcript : repository.transcripts) {
         if (transcript.folder != name) continue;
         bool usable = transcript.usable;
+        for (const Lesson &lesson : repository.lessons) {
+            const Transcript *run = repository.transcript(lesson.published());
+            if (!run || (startsWith(name, "knobs-") &&
+                         name != "knobs-" + lesson.name))
+                continue;
+            if (!run->usable) return {Source::kBroken, nullptr};
+            usable = usable && run->field("gpu") == transcript.field("gpu");
+        }
         for (const auto &[fingerprint, path] : transcript.sources)
             for (const Lesson &lesson : repository.lessons)
                 if (lesson.path == path && !lesson.usable)
@@ -346,7 +355,13 @@ class Loom {
         if (!figure)
             fault(at_ + 1, 5, "'~' has no '~'; name ROW/COLUMN or LABEL",
                   {section->name, place});
-        return figure;
+        else if (place != "gpu" && !match(*figure, "\\d+(?:\\.\\d+)?"))
+            fault(at_ + 1, 5,
+                  "'~' of '~' is '~', no figure for a sentence; name another",
+                  {place, section->name, *figure});
+        else
+            return figure;
+        return std::nullopt;
     }
 
     std::optional<std::string> snippetBody(const std::string &name) {

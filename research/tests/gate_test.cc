@@ -100,6 +100,8 @@ const char kOutput[] = R"(Day 1: a sum
 
 == device: what this ran on ==
 gpu: NVIDIA H200
+compute_capability: 9.0
+sms: 132
 floor_us: 3.4123
 
 == sweep: one sum ==
@@ -231,7 +233,7 @@ const std::map<std::string, std::string> &soundFiles() {
             {"README.md", kReadme},
             {"evidence/README.md",
              "# Evidence\n\n<!-- index -->\n<!-- end index -->\n\n"
-             "With one producer: <!--= knobs-alpha/sweep/4096/sum_ms -->"
+             "With one producer: <!--= knobs-alpha/sweep/65536/sum_ms -->"
              "<!--/--> ms.\n"},
             {"evidence/capture.sh", readFile("evidence/capture.sh")},
             {"research/CLAIMS.md", kClaims}};
@@ -307,7 +309,7 @@ make run
 | knobs-alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-30 | not applicable | current | [nvidia-h200-2026-11-30.txt](knobs-alpha/nvidia-h200-2026-11-30.txt) |
 <!-- end index -->
 
-With one producer: <!--= knobs-alpha/sweep/4096/sum_ms -->0.0037*<!--/--> ms.
+With one producer: <!--= knobs-alpha/sweep/65536/sum_ms -->1.2500<!--/--> ms.
 )");
 }
 
@@ -428,8 +430,8 @@ TEST(Gate, FindsATranscriptThatIsNoTranscript) {
                   {"\n", line(kRun, 1, 3, noEnd)},
                   {cut, line(kRun, std::count(cut.begin(), cut.end(), '\n') + 1,
                              3, noEnd)},
-                  {sound.substr(0, sound.size() - 1), line(kRun, 29, 3, noEnd)},
-                  {sound + "\n", line(kRun, 30, 3, noEnd)},
+                  {sound.substr(0, sound.size() - 1), line(kRun, 31, 3, noEnd)},
+                  {sound + "\n", line(kRun, 32, 3, noEnd)},
                   {std::string("\x7f"
                                "ELF\0\1\2\n\xff\xfe",
                                10),
@@ -474,6 +476,57 @@ TEST(Gate, FindsASealedTranscriptOfOtherCode) {
                      line("evidence/README.md", 7, 5,
                           "this is not what the source of 'index' has; run "
                           "make docs")}));
+}
+
+// The fingerprint of a source as it stands.
+std::string fingerprint(const Tree &tree, const std::string &path) {
+    return run("sh evidence/capture.sh --fingerprint " +
+               ::quoted(tree.root() + "/" + path))
+        .out.substr(0, 64);
+}
+
+// Else code could change, and a file that never does would vouch for it.
+TEST(Gate, FindsAFingerprintOfAnotherSource) {
+    const Tree tree(soundFiles());
+    tree.write("alpha/alpha.cu", replaced(tree.read("alpha/alpha.cu"),
+                                          "total, 1.0f", "total, 2.0f"));
+    tree.write("LICENSE", "MIT\n");
+    tree.write(kRun, transcript(fingerprint(tree, "LICENSE") + " LICENSE",
+                                "2026-11-30", kClean));
+    tree.remove(kKnobsRun);
+    tree.weave();  // the index
+    EXPECT_EQ(tree.faults(),
+              Texts{line(kRun, 1, 3,
+                         "the first fingerprint is not of alpha/alpha.cu, or "
+                         "a lesson has several, or the output does not end "
+                         "with 'All checks passed.'; capture again")});
+}
+
+// An honest run, but no sentence on a page says that it is of another GPU.
+TEST(Gate, WeavesKnobsOfTheGpuOfTheirLessonAlone) {
+    const Tree tree(soundFiles());
+    std::string other = soundFiles().at(kKnobsRun);
+    for (const auto &[from, to] :
+         {std::pair("gpu: NVIDIA H200\ncompute ", "gpu: Tesla T4\ncompute "),
+          std::pair("gpu: NVIDIA H200\ncompute_", "gpu: Tesla T4\ncompute_"),
+          std::pair("11-30T", "12-01T"), std::pair("1.2500", "9.9999")})
+        other = replaced(other, from, to);
+    tree.write("evidence/knobs-alpha/tesla-t4-2026-12-01.txt", sealed(other));
+    EXPECT_EQ(tree.weave(), Texts());
+    EXPECT_NE(tree.read("evidence/README.md").find("-->1.2500<!--/-->"),
+              std::string::npos);
+    tree.remove(kKnobsRun);
+    EXPECT_EQ(tree.weave(), Texts());
+    EXPECT_NE(tree.read("evidence/README.md").find("-->not yet recorded<"),
+              std::string::npos);
+}
+
+TEST(Gate, WeavesANameThatIsAskedFor) {
+    const Tree tree(soundFiles());
+    tree.write("README.md", "On an <!--= alpha/device/gpu --><!--/-->.\n");
+    EXPECT_EQ(tree.weave(), Texts());
+    EXPECT_EQ(tree.read("README.md"),
+              "On an <!--= alpha/device/gpu -->NVIDIA H200<!--/-->.\n");
 }
 
 TEST(Gate, TakesAClaimForTheExplanationOfReports) {
