@@ -101,6 +101,125 @@ std::string withoutStrings(const std::string &line) {
     return strip(line, false, true);
 }
 
+// The elements of a constexpr array of decimal integers or one-word strings;
+// none if it is no such array.
+static Lines readArray(const Lesson &lesson, const std::string &name) {
+    std::string text;
+    for (const std::string &line : lesson.code)
+        if (!text.empty() ||
+            match(line, "constexpr .*\\b" + name + "\\[[^\\]]*\\] = *\\{?.*")) {
+            text += line;
+            if (line.find(';') != line.npos) break;
+        }
+    Lines elements;
+    const size_t open = std::min(text.find('{') + 1, text.size());
+    for (const std::string &part :
+         split(text.substr(open, text.find('}') - open), ",")) {
+        if (trim(part).empty()) continue;  // behind a last comma
+        const auto word = match(trim(part), "\"([^\"\\\\\\s]+)\"");
+        const auto number = match(trim(part), "([0-9']+)[uUlLzZ]*");
+        if (!word && !number) return {};
+        elements.push_back(word ? (*word)[0] : (*number)[0]);
+        if (word) continue;
+        std::string &digits = elements.back();
+        digits.erase(std::remove(digits.begin(), digits.end(), '\''),
+                     digits.end());
+    }
+    return elements;
+}
+
+static void readSections(Lesson *read) {
+    const Lesson &lesson = *read;
+    std::vector<SourceSection> &sections = read->sections;
+    const Reporter fault = {lesson.path, 4, &read->faults};
+    const auto find = [&](const std::string &name) {
+        return std::find_if(sections.begin(), sections.end(),
+                            [&](const auto &s) { return s.name == name; });
+    };
+    for (size_t i = 0; i < lesson.code.size(); ++i) {
+        if (lesson.code[i].find("== ") == std::string::npos) continue;
+        const auto title = match(lesson.code[i], ".*\"(?:\\\\n)*== (.*)");
+        if (!title) continue;
+        const auto name = match((*title)[0], "([^\\s:%\"\\\\]+): .*");
+        if (!name)
+            fault(i + 1,
+                  "a section title begins '== name: ', the name one "
+                  "word that is written out; write it so");
+        else if (find((*name)[0]) != sections.end())
+            fault(i + 1, "the section '~' has two titles; rename one", *name);
+        else
+            sections.push_back({(*name)[0], {}, {}});
+    }
+    for (size_t i = 0; i < lesson.lines.size(); ++i) {
+        const auto table =
+            match(lesson.lines[i],
+                  " *// Table (\\S+): rows (\\w+), columns (\\w+)\\.");
+        if (!table) continue;
+        const auto section = find((*table)[0]);
+        if (section == sections.end() || !section->columns.empty()) {
+            fault(i + 1,
+                  "there is no section '~', or this is its second "
+                  "table; mend the // Table comment",
+                  *table);
+            continue;
+        }
+        section->rows = readArray(lesson, (*table)[1]);
+        section->columns = readArray(lesson, (*table)[2]);
+        if (section->rows.empty() || section->columns.empty())
+            fault(i + 1,
+                  "~ is no constexpr array of decimal integers or of "
+                  "one-word strings in this file; make it one",
+                  {(*table)[section->rows.empty() ? 1 : 2]});
+    }
+}
+
+static void readSnippets(Lesson *read) {
+    const Lesson &lesson = *read;
+    std::vector<Snippet> &snippets = read->snippets;
+    const Reporter fault = {lesson.path, 7, &read->faults};
+    size_t open = 0;  // the line of the marker that is open, or 0
+    size_t indent = 0;
+    for (size_t i = 0; i < lesson.lines.size(); ++i) {
+        const std::string line = trim(lesson.lines[i]);
+        if (startsWith(line, "// snippet:")) {
+            const std::string name = trim(line.substr(11));
+            if (open != 0)
+                fault(i + 1, "'~' begins inside a snippet; end that first",
+                      {name});
+            if (!match(name, "[a-z0-9-]+") ||
+                std::any_of(snippets.begin(), snippets.end(),
+                            [&](const auto &s) { return s.name == name; }))
+                fault(i + 1,
+                      "'~' is no name of lower-case letters, digits and "
+                      "dashes, or is taken; rename the snippet",
+                      {name});
+            open = i + 1;
+            indent = lesson.lines[i].find('/');
+            snippets.push_back({name, ""});
+        } else if (startsWith(line, "// end snippet")) {
+            if (open == 0 || line != "// end snippet")
+                fault(i + 1,
+                      "'// end snippet', alone in its line, ends a "
+                      "snippet that is open; mend the markers");
+            else if (trim(snippets.back().code).empty())
+                fault(open, "this snippet is empty; remove it");
+            open = 0;
+        } else if (open != 0) {
+            const std::string &code = lesson.lines[i];
+            if (code.find("<!--") != code.npos || code.find("```") != code.npos)
+                fault(i + 1,
+                      "'<!--' or '```' would end what shows this snippet; "
+                      "write it otherwise");
+            snippets.back().code +=
+                code.substr(std::min(
+                    {indent, code.find_first_not_of(' '), code.size()})) +
+                "\n";
+        }
+    }
+    if (open != 0)
+        fault(open, "this snippet does not end; write '// end snippet'");
+}
+
 Lesson readLesson(const std::string &path, const std::string &text) {
     Lesson lesson;
     lesson.path = path;
@@ -133,6 +252,8 @@ Lesson readLesson(const std::string &path, const std::string &text) {
             status += trim(lesson.lines[j]).substr(2);
         lesson.statuses.push_back({i + 1, join(words(status))});
     }
+    readSections(&lesson);
+    readSnippets(&lesson);
     return lesson;
 }
 
@@ -145,121 +266,6 @@ std::string Lesson::published() const {
     const auto path =
         match(statuses[0].text, ".* may be published is (\\S+)\\. .*");
     return path ? (*path)[0] : "";
-}
-
-// The elements of a constexpr array of decimal integers or one-word strings;
-// none if it is no such array.
-static Lines readArray(const Lesson &lesson, const std::string &name) {
-    std::string text;
-    for (const std::string &line : lesson.code)
-        if (!text.empty() ||
-            match(line, "constexpr .*\\b" + name + "\\[[^\\]]*\\] = *\\{?.*")) {
-            text += line;
-            if (line.find(';') != line.npos) break;
-        }
-    Lines elements;
-    const size_t open = std::min(text.find('{') + 1, text.size());
-    for (const std::string &part :
-         split(text.substr(open, text.find('}') - open), ",")) {
-        if (trim(part).empty()) continue;  // behind a last comma
-        const auto word = match(trim(part), "\"([^\"\\\\\\s]+)\"");
-        const auto number = match(trim(part), "([0-9']+)[uUlLzZ]*");
-        if (!word && !number) return {};
-        elements.push_back(word ? (*word)[0] : (*number)[0]);
-        if (word) continue;
-        std::string &digits = elements.back();
-        digits.erase(std::remove(digits.begin(), digits.end(), '\''),
-                     digits.end());
-    }
-    return elements;
-}
-
-std::vector<SourceSection> sectionsOf(const Lesson &lesson, Faults *faults) {
-    std::vector<SourceSection> sections;
-    const Reporter fault = {lesson.path, 4, faults};
-    const auto find = [&](const std::string &name) {
-        return std::find_if(sections.begin(), sections.end(),
-                            [&](const auto &s) { return s.name == name; });
-    };
-    for (size_t i = 0; i < lesson.code.size(); ++i) {
-        if (lesson.code[i].find("== ") == std::string::npos) continue;
-        const auto title = match(lesson.code[i], ".*\"(?:\\\\n)*== (.*)");
-        if (!title) continue;
-        const auto name = match((*title)[0], "([^\\s:%\"\\\\]+): .*");
-        if (!name)
-            fault(i + 1,
-                  "a section title begins '== name: ', the name one "
-                  "word that is written out; write it so");
-        else if (find((*name)[0]) != sections.end())
-            fault(i + 1, "the section '~' has two titles; rename one", *name);
-        else
-            sections.push_back({(*name)[0], {}, {}});
-    }
-    for (size_t i = 0; i < lesson.lines.size(); ++i) {
-        const auto table =
-            match(lesson.lines[i],
-                  " *// Table (\\S+): rows (\\w+), columns (\\w+)\\.");
-        if (!table) continue;
-        const auto section = find((*table)[0]);
-        if (section == sections.end() || !section->columns.empty()) {
-            fault(i + 1,
-                  "there is no section '~', or this is its second "
-                  "table; mend the comment",
-                  *table);
-            continue;
-        }
-        section->rows = readArray(lesson, (*table)[1]);
-        section->columns = readArray(lesson, (*table)[2]);
-        if (section->rows.empty() || section->columns.empty())
-            fault(i + 1,
-                  "~ is no constexpr array of decimal integers or of "
-                  "one-word strings in this file; make it one",
-                  {(*table)[section->rows.empty() ? 1 : 2]});
-    }
-    return sections;
-}
-
-std::vector<Snippet> snippetsOf(const Lesson &lesson, Faults *faults) {
-    std::vector<Snippet> snippets;
-    const Reporter fault = {lesson.path, 7, faults};
-    size_t open = 0;  // the line of the marker that is open, or 0
-    size_t indent = 0;
-    for (size_t i = 0; i < lesson.lines.size(); ++i) {
-        const std::string line = trim(lesson.lines[i]);
-        if (startsWith(line, "// snippet:")) {
-            const std::string name = trim(line.substr(11));
-            if (open != 0)
-                fault(i + 1, "'~' begins inside a snippet; end that first",
-                      {name});
-            if (!match(name, "[a-z0-9-]+") ||
-                std::any_of(snippets.begin(), snippets.end(),
-                            [&](const auto &s) { return s.name == name; }))
-                fault(i + 1,
-                      "'~' is no name of lower-case letters, digits and "
-                      "dashes, or is taken; rename the snippet",
-                      {name});
-            open = i + 1;
-            indent = lesson.lines[i].find('/');
-            snippets.push_back({name, ""});
-        } else if (startsWith(line, "// end snippet")) {
-            if (open == 0 || line != "// end snippet")
-                fault(i + 1,
-                      "'// end snippet', alone in its line, ends a "
-                      "snippet that is open; mend the markers");
-            else if (trim(snippets.back().code).empty())
-                fault(open, "this snippet is empty; remove it");
-            open = 0;
-        } else if (open != 0) {
-            const std::string &code = lesson.lines[i];
-            snippets.back().code +=
-                code.substr(std::min(
-                    {indent, code.find_first_not_of(' '), code.size()})) +
-                "\n";
-        }
-    }
-    if (open != 0)
-        fault(open, "this snippet does not end; write '// end snippet'");
-    return snippets;
 }
 
 // --- a transcript ---

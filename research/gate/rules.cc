@@ -331,11 +331,10 @@ void rule3(const Repository &repository, Faults *faults) {
                   "capture again",
                   {transcript.field("lesson")});
         const Section *device = transcript.section("device");
-        if (device &&
-            (device->figure("gpu") != transcript.field("gpu") ||
-             device->figure("compute_capability") !=
-                 transcript.field("compute capability") ||
-             device->figure("sms") != transcript.field("sms")))
+        if (device && (device->figure("gpu") != transcript.field("gpu") ||
+                       device->figure("compute_capability") !=
+                           transcript.field("compute capability") ||
+                       device->figure("sms") != transcript.field("sms")))
             fault(device->line,
                   "gpu, compute_capability and sms are not what the fields "
                   "say; capture again");
@@ -366,15 +365,20 @@ static bool hasDuplicate(Lines names) {
     return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
+// The faults of a rule that reading the lessons has shown.
+static void addFaults(const Repository &repository, int rule, Faults *faults) {
+    for (const Lesson &lesson : repository.lessons)
+        for (const Fault &fault : lesson.faults)
+            if (fault.rule == rule) faults->push_back(fault);
+}
+
 // In every transcript the names of sections, and in a section those of labels,
 // rows and columns, are unique, and a row has a figure for every column. In a
 // current transcript of a lesson the sections are those of the source; the
 // rows and columns of a table are those of the constants that its // Table
 // comment names, and no section without that comment has a table.
 void rule4(const Repository &repository, Faults *faults) {
-    std::map<std::string, std::vector<SourceSection>> sources;
-    for (const Lesson &lesson : repository.lessons)
-        sources[lesson.name] = sectionsOf(lesson, faults);
+    addFaults(repository, 4, faults);
     for (const Transcript &transcript : repository.transcripts) {
         if (!transcript.whole) continue;
         const Reporter fault = {transcript.path, 4, faults,
@@ -402,11 +406,11 @@ void rule4(const Repository &repository, Faults *faults) {
         }
         if (hasDuplicate(names))
             fault(1, "a section stands twice in '~'", {join(names)});
-        if (sources.count(transcript.folder) == 0 || !transcript.current)
-            continue;
+        const Lesson *lesson = repository.lesson(transcript.folder);
+        if (!lesson || !transcript.current) continue;
 
         Lines want;
-        for (const SourceSection &source : sources[transcript.folder]) {
+        for (const SourceSection &source : lesson->sections) {
             want.push_back(source.name);
             const Section *section = transcript.section(source.name);
             if (!section) continue;
@@ -416,11 +420,17 @@ void rule4(const Repository &repository, Faults *faults) {
             const char *kText =
                 "the ~ of '~' are '~', by the lesson's "
                 "constants '~'";
-            if (columns != source.columns)
+            if (source.columns.empty() && !columns.empty())
+                Reporter{lesson->path, 4, faults}(
+                    1,
+                    "'~' has a table in ~, of '~', but here no '// Table ~: "
+                    "rows kX, columns kY.'; mend the // Table comment",
+                    {source.name, transcript.path, join(columns), source.name});
+            else if (columns != source.columns)
                 fault(section->line, kText,
                       {"columns", source.name, join(columns),
                        join(source.columns)});
-            if (rows != source.rows)
+            else if (rows != source.rows)
                 fault(section->line, kText,
                       {"rows", source.name, join(rows), join(source.rows)});
         }
@@ -444,7 +454,7 @@ void rules5And6(const Repository &repository, Faults *faults) {
 // code, and its name is its own. In read.cc; that each snippet which a README
 // names exists is seen in weaving.
 void rule7(const Repository &repository, Faults *faults) {
-    for (const Lesson &lesson : repository.lessons) snippetsOf(lesson, faults);
+    addFaults(repository, 7, faults);
 }
 
 // The paragraph around the first line that begins so: from a blank line to the

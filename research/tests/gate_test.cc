@@ -302,11 +302,11 @@ make run
     EXPECT_EQ(soundFiles().at("evidence/README.md"), R"(# Evidence
 
 <!-- index -->
-| lesson | GPU | capability | toolkit | driver | date | sanitizer | source | transcript |
-|---|---|---|---|---|---|---|---|---|
-| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-29 | memcheck 0, racecheck 0, synccheck 0, initcheck 0 | earlier | [nvidia-h200-2026-11-29.txt](alpha/nvidia-h200-2026-11-29.txt) |
-| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-30 | memcheck 0, racecheck 0, synccheck 0, initcheck 0 | current | [nvidia-h200-2026-11-30.txt](alpha/nvidia-h200-2026-11-30.txt) |
-| knobs-alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-30 | not applicable | current | [nvidia-h200-2026-11-30.txt](knobs-alpha/nvidia-h200-2026-11-30.txt) |
+| lesson | GPU | capability | toolkit | driver | sanitizer | source | transcript |
+|---|---|---|---|---|---|---|---|
+| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | clean | earlier | [2026-11-29](alpha/nvidia-h200-2026-11-29.txt) |
+| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | clean | current | [2026-11-30](alpha/nvidia-h200-2026-11-30.txt) |
+| knobs-alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | - | current | [2026-11-30](knobs-alpha/nvidia-h200-2026-11-30.txt) |
 <!-- end index -->
 
 With one producer: <!--= knobs-alpha/sweep/65536/sum_ms -->1.2500<!--/--> ms.
@@ -546,8 +546,9 @@ TEST(Gate, TakesAClaimForTheExplanationOfReports) {
 
 TEST(Gate, FindsALedgerThatIsNoLedger) {
     const std::string file = "research/CLAIMS.md";
-    const std::string none = line(
-        file, 1, 10, "there is no claim, which begins '## name'; put them back");
+    const std::string none =
+        line(file, 1, 10,
+             "there is no claim, which begins '## name'; put them back");
     const std::string bytes =
         line(file, 1, 10,
              "a byte of this line is no printable ASCII (a tab or carriage "
@@ -560,7 +561,10 @@ TEST(Gate, FindsALedgerThatIsNoLedger) {
         std::string line;
     } kCases[] = {{"", none},
                   {"# Claims\n", none},
-                  {std::string("\x7f" "ELF\0\n## one-add\n", 16), bytes},
+                  {std::string("\x7f"
+                               "ELF\0\n## one-add\n",
+                               16),
+                   bytes},
                   {returns, bytes}};
     for (const auto &[text, want] : kCases) {
         const Tree tree(soundFiles());
@@ -598,14 +602,51 @@ TEST(Gate, KeepsCountWhateverTheLocale) {
 }
 
 TEST(FindUnits, TellsUnitsFromOtherWords) {
-    for (const char *text :
-         {"5 us",        "5us",          "5 ns",          "1e-3 s",
-          "5\nms",       "`5` ms",       "**5** ms",      "5 GB/s",
-          "32.5 TFMA/s", "92%",          "92 %",          "5 percent",
-          "4x",          "1.05 x",       "4 x",           "10 TFLOPS",
-          "1,024 ms",    "> 5\n> ms",    "4 x 4 ms",      "3 seconds",
-          "7.3700",      "4096 0.0037*", "it was 1.250.", "5\u00a0\u00b5s",
-          "(5 ms)"})
+    for (const char *text : {"5 us",
+                             "5us",
+                             "5 ns",
+                             "1e-3 s",
+                             "5\nms",
+                             "`5` ms",
+                             "**5** ms",
+                             "_5_ ms",
+                             "[5](a) ms",
+                             "5 GB/s",
+                             "5 GB / s",
+                             "32.5 TFMA/s",
+                             "92%",
+                             "92 %",
+                             "5 percent",
+                             "5 per cent",
+                             "4x",
+                             "1.05 x",
+                             "4 x",
+                             "10 TFLOPS",
+                             "1,024 ms",
+                             "> 5\n> ms",
+                             "4 x 4 ms",
+                             "3 seconds",
+                             "7.3700",
+                             "7.*3*700",
+                             "4096 0.0037*",
+                             "it was 1.250.",
+                             "(5 ms)",
+                             "5 nsec",
+                             "700 cycles",
+                             "1980 MHz",
+                             "1.98 GHz",
+                             "5-fold",
+                             "5 fold",
+                             "a factor of 5",
+                             "a factor\nof 5",
+                             "a speedup of 5",
+                             "speed-up of 5",
+                             "x230",
+                             "x2.5",
+                             "230:1",
+                             "5 times better",
+                             "5 times faster",
+                             "1.5 times"})
         EXPECT_EQ(gate::findUnits(text).size(), 1u) << text;
     for (const char *text : {"90 minutes",
                              "sm_90 x",
@@ -630,7 +671,14 @@ TEST(FindUnits, TellsUnitsFromOtherWords) {
                              "| n |\n|---|\n| 5 |",
                              "48 KiB",
                              "32 lanes",
-                             "1 of 4 streams"})
+                             "1 of 4 streams",
+                             "0.001f",
+                             "version 580.159",
+                             "[a](https://b.c/1.2500/5ms)",
+                             "x86-64",
+                             "x0 and x1",
+                             "at 12:10",
+                             "4 times the adds"})
         EXPECT_EQ(gate::findUnits(text).size(), 0u) << text;
 }
 
@@ -735,6 +783,25 @@ TEST(Program, WeavesNothingIntoAReadmeWhoseMarkersDoNotPairUp) {
              "marker is not its end; mend it\n");
     ASSERT_GT(outcome.out.size(), last.size());
     EXPECT_EQ(outcome.out.substr(outcome.out.size() - last.size()), last);
+    EXPECT_EQ(tree.read("README.md"), text);
+}
+
+TEST(Program, WeavesNothingOverProse) {
+    const Tree tree(soundFiles());
+    const std::string text = replaced(
+        kReadme, "sweep -->\n<!-- end output -->\n\n<!-- snippet",
+        "sweep -->\nThis is why.\n<!-- end output -->\n\n<!-- snippet");
+    tree.write("README.md", text);
+    tree.write("alpha/README.md",
+               "<!-- snippet beta/add -->\n"
+               "<!-- end snippet -->\n");
+    const Outcome outcome = runGate(tree, "--weave");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n', 120)),
+              "alpha/README.md: woven\n" +
+                  line("README.md", 3, 5,
+                       "this is not what the source of "
+                       "'alpha/sweep/65536/sum_ms' has; run make docs"));
     EXPECT_EQ(tree.read("README.md"), text);
 }
 
