@@ -19,12 +19,13 @@ namespace fs = std::filesystem;
 // --- reading the repository ---
 
 std::string readFile(const std::string &path) {
+    if (!fs::is_regular_file(path))
+        throw CouldNotRun(path + " is no file; put it there");
     std::ifstream file(path, std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
-    if (!file.is_open() || !fs::is_regular_file(path) ||
-        text.size() != fs::file_size(path))
-        throw CouldNotRun(path + " cannot be read; put it there");
+    if (!file.is_open() || text.size() != fs::file_size(path))
+        throw CouldNotRun(path + " cannot be read; see who may read it");
     return text;
 }
 
@@ -49,14 +50,13 @@ static std::string hashFrom(const std::string &command) {
     return (*hash)[0];
 }
 
-// The files of a folder with this extension, by name; none if it is missing.
-static Lines listFiles(const std::string &root, const std::string &folder,
-                       const std::string &extension) {
+// What stands in a folder, by name, hidden things aside.
+static Lines listFolder(const std::string &root, const std::string &folder) {
     Lines found;
     std::error_code error;
     for (const auto &entry : fs::directory_iterator(root + "/" + folder, error))
-        if (entry.path().extension() == extension)
-            found.push_back((fs::path(folder) / entry.path().filename()));
+        if (entry.path().filename().string()[0] != '.')
+            found.push_back(fs::path(folder) / entry.path().filename());
     std::sort(found.begin(), found.end());
     return found;
 }
@@ -66,14 +66,14 @@ static Lines readLessonList(const std::string &makefile, size_t *line) {
     const Lines lines = splitLines(makefile);
     Lines found;
     for (size_t i = 0; i < lines.size(); ++i) {
-        if (!startsWith(lines[i], "LESSONS")) continue;
+        if (!match(lines[i], "LESSONS\\b.*")) continue;
         if (!found.empty() || !startsWith(lines[i], "LESSONS :="))
             throw CouldNotRun("Makefile: a second list LESSONS; keep one");
         *line = i + 1;
         std::string list = lines[i].substr(10);
         while (!list.empty() && list.back() == '\\' && i + 1 < lines.size())
             list.back() = ' ', list += lines[++i];
-        found = words(list);
+        found = words(list.substr(0, list.find('#')));
     }
     if (found.empty())
         throw CouldNotRun("Makefile: no list 'LESSONS := ...'; write it");
@@ -90,47 +90,70 @@ Repository readRepository(const std::string &root) {
     const auto read = [&](const std::string &path) {
         return readFile(root + "/" + path);
     };
-    if (!exists("evidence/capture.sh"))
-        throw CouldNotRun("evidence/capture.sh is missing; put it back");
+    for (const std::string path :
+         {"Makefile", "evidence/capture.sh", "research/CLAIMS.md"})
+        if (!fs::exists(root + "/" + path))
+            throw CouldNotRun(path +
+                              " is missing; put it back, or run this in the "
+                              "repository's top folder");
 
     size_t listLine = 0;
     std::set<std::string> names, folders = {"", "evidence"}, sources;
+    // What may stand at the top, in a lesson's folder and in evidence/.
+    std::set<std::string> known = {"LICENSE",  "Makefile",
+                                   "build",    "evidence",
+                                   "research", "evidence/capture.sh"};
     for (const std::string &entry :
          readLessonList(read("Makefile"), &listLine)) {
         const std::string path = entry + ".cu";
+        const std::string folder = entry.substr(0, entry.find('/'));
         if (!exists(path)) {
             faults->push_back({"Makefile", listLine, 1,
-                               "there is no " + path +
-                                   "; write it or take it "
-                                   "from the list"});
+                               "there is no file " + path +
+                                   "; write it or take it from the list"});
             continue;
         }
-        repository.lessons.push_back(readLesson(path, read(path)));
+        std::string text = read(path);
+        if (text.empty() || text.find('\r') != text.npos) {
+            faults->push_back({path, 1, 9,
+                               "this file is empty or has carriage returns; "
+                               "write it with lines that end in a newline"});
+            text.clear();
+        }
+        repository.lessons.push_back(readLesson(path, text));
         sources.insert(path);
-        folders.insert(entry.substr(0, entry.find('/')));
+        folders.insert(folder);
+        known.insert({path, entry, folder});  // entry: built as its header says
         if (!names.insert(repository.lessons.back().name).second)
             throw CouldNotRun("Makefile: two lessons have the name of " + path +
                               "; rename one");
     }
     for (const std::string &folder : folders) {
-        if (folder != "" && folder != "evidence")
-            for (const std::string &path : listFiles(root, folder, ".cu"))
-                if (sources.count(path) == 0)
-                    faults->push_back({path, 1, 1,
-                                       "the Makefile's list lacks this "
-                                       "lesson; add it"});
         const std::string readme = fs::path(folder) / "README.md";
-        if (!exists(readme))
+        known.insert(readme);
+        if (exists(readme))
+            repository.readmes.push_back({readme, read(readme)});
+        else
             faults->push_back(
                 {readme, 1, 5, "this README is missing; write it"});
-        for (const std::string &path : listFiles(root, folder, ".md"))
-            repository.readmes.push_back({path, read(path)});
     }
+    for (const Readme &readme : repository.readmes)
+        for (const std::string &line : splitLines(readme.text))
+            if (const auto name = match(line, "<!-- figure (\\S+)/(\\S+): .*"))
+                known.insert(fill("evidence/figures/~-~.svg", *name));
     repository.claims =
         readClaims("research/CLAIMS.md", read("research/CLAIMS.md"), faults);
+    for (const std::string &path : listFolder(root, "research"))
+        if (fs::path(path).extension() == ".md")
+            repository.notes.push_back({path, read(path)});
 
-    for (const std::string &folder : listFiles(root, "evidence", ""))
-        for (const std::string &path : listFiles(root, folder, ".txt"))
+    for (const std::string &folder : listFolder(root, "evidence")) {
+        if (!fs::is_directory(root + "/" + folder)) continue;
+        known.insert(folder);
+        folders.insert(folder);
+        for (const std::string &path : listFolder(root, folder)) {
+            if (fs::path(path).extension() != ".txt" || !exists(path)) continue;
+            known.insert(path);
             repository.transcripts.push_back(readTranscript(
                 path, read(path),
                 [&](size_t bytes) {
@@ -139,6 +162,16 @@ Repository readRepository(const std::string &root) {
                                     " | sha256sum");
                 },
                 faults));
+        }
+    }
+    for (const std::string &folder : folders)
+        for (const std::string &path : listFolder(root, folder))
+            if (known.count(path) == 0)
+                faults->push_back(
+                    {path, 1, 1,
+                     fs::path(path).extension() == ".cu"
+                         ? "the Makefile's list lacks this lesson; add it"
+                         : "nothing of this name belongs here; remove it"});
     for (const Transcript &transcript : repository.transcripts)
         for (const auto &source : transcript.sources)
             sources.insert(source.second);
@@ -407,7 +440,7 @@ void rule4(const Repository &repository, Faults *faults) {
         if (hasDuplicate(names))
             fault(1, "a section stands twice in '~'", {join(names)});
         const Lesson *lesson = repository.lesson(transcript.folder);
-        if (!lesson || !transcript.current) continue;
+        if (!lesson || lesson->text.empty() || !transcript.current) continue;
 
         Lines want;
         for (const SourceSection &source : lesson->sections) {
@@ -444,10 +477,54 @@ void rule4(const Repository &repository, Faults *faults) {
 
 // What a README shows is woven between markers and is what its source has (5);
 // what no Verified run bears out reads 'not yet recorded' (6). In weave.cc.
+// evidence/README.md has the index, a folder's README shows something of each
+// lesson in it, and no number with a unit stands in a lesson's comments, the
+// Verified block aside, or in the notes under research/.
 void rules5And6(const Repository &repository, Faults *faults) {
-    for (const Readme &readme : repository.readmes)
+    const auto checkUnits = [&](const std::string &path,
+                                const std::string &text) {
+        for (const Piece &unit : findUnits(text))
+            if (!match(unit.text, "[\\d.,]+"))  // decimals are data here
+                Reporter{path, 5, faults}(
+                    unit.line,
+                    "'~' has a unit, and no run bears it out here; leave it "
+                    "to a README",
+                    {unit.text});
+    };
+    for (const Readme &readme : repository.readmes) {
         for (const Fault &fault : weaveReadme(repository, readme).faults)
             faults->push_back(fault);
+        const Reporter fault = {readme.path, 5, faults};
+        const std::string folder = fs::path(readme.path).parent_path();
+        if (folder == "evidence" &&
+            readme.text.find("<!-- index -->") == std::string::npos)
+            fault(1, "the index is missing; write its markers");
+        for (const Lesson &lesson : repository.lessons) {
+            if (fs::path(lesson.path).parent_path() != folder) continue;
+            bool shown = false;
+            for (const std::string &line : splitLines(readme.text))
+                shown = shown || match(line, ".*<!--.* " + lesson.name + "/.*");
+            if (!shown)
+                fault(1, "no marker shows anything of ~; weave its code",
+                      {lesson.path});
+        }
+    }
+    for (const Lesson &lesson : repository.lessons) {
+        std::string text;
+        for (size_t i = 0; i < lesson.lines.size(); ++i) {
+            const bool status = lesson.verified() && i < lesson.headerEnd &&
+                                i + 1 >= lesson.statuses[0].line;
+            const std::string &line = lesson.lines[i];
+            const size_t comment = lesson.code[i].size();
+            text +=
+                (status || comment == line.size() ? ""
+                                                  : line.substr(comment + 2)) +
+                "\n";
+        }
+        checkUnits(lesson.path, text);
+    }
+    for (const Readme &note : repository.notes)
+        checkUnits(note.path, note.text);
 }
 
 // The snippet markers of a lesson pair up and do not nest, a snippet has some
@@ -475,35 +552,55 @@ static Piece paragraph(const Lesson &lesson, const std::string &begin) {
     return found ? piece : Piece{1, ""};
 }
 
-// CUDA_CHECK, timeKernel, what it returns and the constants they share are
-// the same text in every lesson as in the first of the list, each as the
-// paragraph it stands in, with its comment.
+// CUDA_CHECK, timeKernel, what it returns, the constants they share and the
+// functions that print are the same text in every lesson as in the first that
+// has them, each as the paragraph it stands in, with its comment. Each begins
+// once in a file, and no macro has its name.
 void rule8(const Repository &repository, Faults *faults) {
     for (const std::string begin :
-         {"#define CUDA_CHECK(", "Timing timeKernel(", "struct Timing {",
-          "constexpr int kLaunches = "})
+         {"#define CUDA_CHECK(", "struct Timing {", "Timing timeKernel(",
+          "constexpr int kLaunches = ", "double spreadPercent(",
+          "bool nearFloor(", "void printCell(", "void printLabels(",
+          "std::string figure("}) {
+        const Lesson *first = nullptr;
         for (const Lesson &lesson : repository.lessons) {
+            const Reporter fault = {lesson.path, 8, faults};
+            const auto count =
+                std::count_if(lesson.lines.begin(), lesson.lines.end(),
+                              [&](const auto &line) {
+                                  return startsWith(trim(line), begin);
+                              });
+            if (count != 1) {
+                fault(1,
+                      "~ lines begin '~', not one; copy it from another lesson",
+                      {std::to_string(count), begin});
+                continue;
+            }
+            if (!first) first = &lesson;
             const Piece got = paragraph(lesson, begin);
-            const Piece want = paragraph(repository.lessons[0], begin);
             const Lines here = splitLines(trim(got.text));
-            const Lines there = splitLines(trim(want.text));
+            const Lines there = splitLines(trim(paragraph(*first, begin).text));
             size_t same = 0;
             while (same < here.size() && same < there.size() &&
                    here[same] == there[same])
                 ++same;
-            if (here.empty())
-                Reporter{lesson.path, 8, faults}(
-                    1,
-                    "no line begins '~'; every lesson has it, copy it from "
-                    "another",
-                    {begin});
-            else if (here != there)
-                Reporter{lesson.path, 8, faults}(
-                    got.line + same,
-                    "the paragraph of '~' is another text "
-                    "than in ~; make them the same",
-                    {begin, repository.lessons[0].path});
+            if (here != there)
+                fault(got.line + same,
+                      "the paragraph of '~' is another text than in ~; make "
+                      "them the same",
+                      {begin, first->path});
         }
+    }
+    for (const Lesson &lesson : repository.lessons)
+        for (size_t i = 0; i < lesson.code.size(); ++i)
+            if (match(
+                    lesson.code[i],
+                    "\\s*(?:#|%:)\\s*define\\s+(?:Timing|timeKernel|kLaunches|"
+                    "kWarmupRuns|kSamples|kTimedRuns|spreadPercent|nearFloor|"
+                    "printCell|printLabels|figure)\\b.*"))
+                Reporter{lesson.path, 8, faults}(
+                    i + 1,
+                    "this macro changes what all lessons share; rename it");
 }
 
 // The lines of a lesson are printable ASCII (so no tab, no carriage return) of
@@ -660,6 +757,18 @@ Faults checkAll(Repository *repository) {
     Faults faults = checkEvidence(repository);
     for (const auto rule : {rules5And6, rule7, rule8, rule9, rule10})
         rule(*repository, &faults);
+    // Of a lesson that could not be read, the first fault is the only one.
+    for (const Lesson &lesson : repository->lessons)
+        if (lesson.text.empty()) {
+            const auto isItsOwn = [&](const Fault &fault) {
+                return fault.file == lesson.path;
+            };
+            const auto first =
+                std::find_if(faults.begin(), faults.end(), isItsOwn);
+            if (first != faults.end())
+                faults.erase(std::remove_if(first + 1, faults.end(), isItsOwn),
+                             faults.end());
+        }
     std::stable_sort(faults.begin(), faults.end(),
                      [](const Fault &a, const Fault &b) {
                          return std::tie(a.file, a.line, a.rule) <

@@ -94,6 +94,19 @@ int main() {
     std::printf("\n== sweep: one sum ==\n");
     return 0;
 }
+
+double spreadPercent(const Timing &t) { return t.median; }
+
+bool nearFloor(float ms, float floorMs) { return ms < 2 * floorMs; }
+
+void printCell(const char *label) { std::printf("%s", label); }
+
+template <int kNumColumns>
+void printLabels(const char *const (&labels)[kNumColumns]) {
+    printCell(labels[0]);
+}
+
+std::string figure(double value) { return std::to_string(value); }
 )";
 
 const char kOutput[] = R"(Day 1: a sum
@@ -132,6 +145,16 @@ above <!--= alpha/device/floor_us --><!--/--> us.
 ```sh
 make run
 ```
+)";
+
+const char kAlphaReadme[] = R"(# Alpha
+
+Adds <!--= alpha/sweep/65536/sum_ms --><!--/--> ms.
+
+    nvcc -std=c++17 -O3 -arch=native -o alpha alpha.cu && ./alpha
+
+<!-- snippet beta/add -->
+<!-- end snippet -->
 )";
 
 const char kClaims[] = R"(# Claims
@@ -222,6 +245,13 @@ class Tree {
     TempDir dir_;
 };
 
+// The fingerprint of a source as it stands.
+std::string fingerprint(const Tree &tree, const std::string &path) {
+    return run("sh evidence/capture.sh --fingerprint " +
+               ::quoted(tree.root() + "/" + path))
+        .out.substr(0, 64);
+}
+
 // The files of the sound repository, woven.
 const std::map<std::string, std::string> &soundFiles() {
     static const std::map<std::string, std::string> files = [] {
@@ -229,7 +259,7 @@ const std::map<std::string, std::string> &soundFiles() {
             {"Makefile", "LESSONS := alpha/alpha \\\n\talpha/beta\n"},
             {"alpha/alpha.cu", std::string(kAlphaHeader) + kBody},
             {"alpha/beta.cu", std::string(kBetaHeader) + kBody},
-            {"alpha/README.md", "# Alpha\n"},
+            {"alpha/README.md", kAlphaReadme},
             {"README.md", kReadme},
             {"evidence/README.md",
              "# Evidence\n\n<!-- index -->\n<!-- end index -->\n\n"
@@ -238,22 +268,19 @@ const std::map<std::string, std::string> &soundFiles() {
             {"evidence/capture.sh", readFile("evidence/capture.sh")},
             {"research/CLAIMS.md", kClaims}};
         Tree tree(result);
-        const std::string fingerprint =
-            run("sh evidence/capture.sh --fingerprint " +
-                ::quoted(tree.root() + "/alpha/alpha.cu"))
-                .out.substr(0, 64);
-        result[kRun] = transcript(fingerprint, "2026-11-30", kClean);
+        const std::string current = fingerprint(tree, "alpha/alpha.cu");
+        result[kRun] = transcript(current, "2026-11-30", kClean);
         result[kOldRun] =
             transcript(std::string(64, '0'), "2026-11-29", kClean);
-        result[kKnobsRun] =
-            transcript(fingerprint, "2026-11-30", "not applicable");
+        result[kKnobsRun] = transcript(current, "2026-11-30", "not applicable");
         result[kFigure] = "<svg>\n<!-- drawn from " + std::string(kRun) + " " +
                           result[kRun].substr(result[kRun].size() - 68, 64) +
                           " -->\n</svg>\n";
         for (const char *path : {kRun, kOldRun, kKnobsRun, kFigure})
             tree.write(path, result[path]);
         tree.weave();
-        for (const char *path : {"README.md", "evidence/README.md"})
+        for (const char *path :
+             {"README.md", "alpha/README.md", "evidence/README.md"})
             result[path] = tree.read(path);
         return result;
     }();
@@ -397,9 +424,11 @@ TEST(Gate, LinksAFigureFromTheFolderOfTheReadme) {
         const Tree tree(soundFiles());
         const std::string open = "<!-- figure alpha/sweep: time -->\n";
         const std::string close = "<!-- end figure -->\n";
-        tree.write(readme, open + close);
+        const std::string before = tree.read(readme) + "\n";
+        tree.write(readme, before + open + close);
         EXPECT_EQ(tree.weave(), Texts());
-        EXPECT_EQ(tree.read(readme), open + "![time](" + link + ")\n" + close);
+        EXPECT_EQ(tree.read(readme),
+                  before + open + "![time](" + link + ")\n" + close);
     }
 }
 
@@ -478,13 +507,6 @@ TEST(Gate, FindsASealedTranscriptOfOtherCode) {
                           "make docs")}));
 }
 
-// The fingerprint of a source as it stands.
-std::string fingerprint(const Tree &tree, const std::string &path) {
-    return run("sh evidence/capture.sh --fingerprint " +
-               ::quoted(tree.root() + "/" + path))
-        .out.substr(0, 64);
-}
-
 // Else code could change, and a file that never does would vouch for it.
 TEST(Gate, FindsAFingerprintOfAnotherSource) {
     const Tree tree(soundFiles());
@@ -523,10 +545,13 @@ TEST(Gate, WeavesKnobsOfTheGpuOfTheirLessonAlone) {
 
 TEST(Gate, WeavesANameThatIsAskedFor) {
     const Tree tree(soundFiles());
-    tree.write("README.md", "On an <!--= alpha/device/gpu --><!--/-->.\n");
+    tree.write("README.md", "On an <!--= alpha/device/gpu --><!--/-->.\n" +
+                                tree.read("README.md"));
     EXPECT_EQ(tree.weave(), Texts());
-    EXPECT_EQ(tree.read("README.md"),
-              "On an <!--= alpha/device/gpu -->NVIDIA H200<!--/-->.\n");
+    EXPECT_EQ(
+        tree.read("README.md")
+            .find("On an <!--= alpha/device/gpu -->NVIDIA H200<!--/-->.\n"),
+        0u);
 }
 
 TEST(Gate, TakesAClaimForTheExplanationOfReports) {
@@ -571,6 +596,68 @@ TEST(Gate, FindsALedgerThatIsNoLedger) {
         tree.write(file, text);
         EXPECT_EQ(tree.faults(), Texts{want}) << text;
     }
+}
+
+TEST(Gate, FindsWhatBelongsNowhere) {
+    const Tree tree(soundFiles());
+    const Texts paths = {"RESULTS.md",
+                         "alpha/notes.txt",
+                         "alpha/old/x.cu",
+                         "evidence/alpha/notes.md",
+                         "evidence/figures/alpha-old.svg",
+                         "evidence/knobs-alpha/x.txt/y",
+                         "evidence/results.csv",
+                         "lib/x.h"};
+    Texts want;
+    for (const std::string &path : paths) {
+        tree.write(path, "");
+        const std::string at = path == paths[2]   ? "alpha/old"
+                               : path == paths[5] ? "evidence/knobs-alpha/x.txt"
+                               : path == paths[7] ? "lib"
+                                                  : path;
+        want.push_back(
+            line(at, 1, 1, "nothing of this name belongs here; remove it"));
+    }
+    for (const char *path : {".hidden", "build/gate", "alpha/alpha"})
+        tree.write(path, "");
+    EXPECT_EQ(tree.faults(), want);
+}
+
+TEST(Gate, SaysOneThingOfALessonThatIsNone) {
+    const std::string sound = soundFiles().at("alpha/alpha.cu");
+    std::string returns;
+    for (char c : sound) returns += c == '\n' ? "\r\n" : std::string(1, c);
+    const std::string want =
+        line("alpha/alpha.cu", 1, 9,
+             "this file is empty or has carriage returns; write it with lines "
+             "that end in a newline");
+    const Tree tree(soundFiles());
+    tree.write("research/CLAIMS.md",
+               replaced(kClaims, "alpha/alpha.cu", "alpha/beta.cu"));
+    tree.write("alpha/alpha.cu", returns);
+    EXPECT_EQ(tree.faults(), Texts{want});
+    tree.write("alpha/alpha.cu", "");
+    EXPECT_EQ(tree.faults(),
+              (Texts{want, line("evidence/README.md", 7, 5,
+                                "this is not what the source of 'index' has; "
+                                "run make docs")}));
+}
+
+TEST(Gate, NamesAFolderThatStandsForALesson) {
+    const Tree tree(soundFiles());
+    tree.remove("alpha/beta.cu");
+    tree.write("alpha/beta.cu/x", "");
+    EXPECT_EQ(tree.faults()[0],
+              line("Makefile", 1, 1,
+                   "there is no file alpha/beta.cu; write it or take it from "
+                   "the list"));
+}
+
+TEST(Gate, UnderstandsACommentBehindTheList) {
+    const Tree tree(soundFiles());
+    tree.write("Makefile",
+               "LESSONS_NOTE = x\nLESSONS := alpha/alpha alpha/beta # both\n");
+    EXPECT_EQ(tree.faults(), Texts());
 }
 
 TEST(Gate, FindsAMissingReadme) {
@@ -704,8 +791,9 @@ TEST(Program, SaysThatAllIsWell) {
 
 TEST(Program, ReportsAllFaultsInOrderAndFails) {
     const Tree tree(soundFiles());
-    tree.write("README.md", "takes 5 ms\n");
-    tree.write("alpha/README.md", "takes 4x\n\nand 5%\n");
+    tree.write("README.md", "takes 5 ms\n" + tree.read("README.md"));
+    tree.write("alpha/README.md",
+               "takes 4x\n\nand 5%\n" + tree.read("alpha/README.md"));
     const Outcome outcome = runGate(tree, "");
     EXPECT_EQ(outcome.status, 1);
     const std::string text =
@@ -729,24 +817,26 @@ TEST(Program, SaysWhyItCannotRun) {
         const char *error;
     } kCases[] = {
         {"Makefile", nullptr,
-         "gate: ./Makefile cannot be read; put it there\n"},
+         "gate: Makefile is missing; put it back, or run this in the "
+         "repository's top folder\n"},
         {"Makefile", "all:\n",
          "gate: Makefile: no list 'LESSONS := ...'; write it\n"},
         {"Makefile", "LESSONS := alpha/alpha\nLESSONS := alpha/beta\n",
          "gate: Makefile: a second list LESSONS; keep one\n"},
+        {"Makefile/x", "", "gate: ./Makefile is no file; put it there\n"},
         {"research/CLAIMS.md", nullptr,
-         "gate: ./research/CLAIMS.md cannot be read; put it there\n"},
+         "gate: research/CLAIMS.md is missing; put it back, or run this in the "
+         "repository's top folder\n"},
         {"evidence/capture.sh", nullptr,
-         "gate: evidence/capture.sh is missing; put it back\n"},
+         "gate: evidence/capture.sh is missing; put it back, or run this in "
+         "the repository's top folder\n"},
         {"evidence/capture.sh", "echo\n",
          "gate: this prints no sha256; run it and see why: cd '.' && sh "
          "evidence/capture.sh --fingerprint 'alpha/alpha.cu'\n"}};
     for (const auto &[file, text, error] : kCases) {
         const Tree tree(soundFiles());
-        if (text)
-            tree.write(file, text);
-        else
-            tree.remove(file);
+        tree.remove(std::string(file).substr(0, std::string(file).find("/x")));
+        if (text) tree.write(file, text);
         const Outcome outcome = runGate(tree, "");
         EXPECT_EQ(outcome.status, 2);
         EXPECT_EQ(outcome.err, error);
@@ -792,9 +882,7 @@ TEST(Program, WeavesNothingOverProse) {
         kReadme, "sweep -->\n<!-- end output -->\n\n<!-- snippet",
         "sweep -->\nThis is why.\n<!-- end output -->\n\n<!-- snippet");
     tree.write("README.md", text);
-    tree.write("alpha/README.md",
-               "<!-- snippet beta/add -->\n"
-               "<!-- end snippet -->\n");
+    tree.write("alpha/README.md", kAlphaReadme);
     const Outcome outcome = runGate(tree, "--weave");
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n', 120)),
