@@ -48,9 +48,19 @@ std::string join(const Lines &parts) {
     return text;
 }
 
+size_t firstDifference(const Lines &one, const Lines &other) {
+    return std::mismatch(one.begin(), one.end(), other.begin(), other.end())
+               .first -
+           one.begin();
+}
+
 bool isPlain(const std::string &text) {
     return std::all_of(text.begin(), text.end(),
                        [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+bool isWord(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
 
 std::optional<Lines> match(const std::string &text, const std::string &regex) {
@@ -85,10 +95,7 @@ static std::string strip(const std::string &line, bool comment, bool strings) {
         if (quote != '\0' && c == quote)
             quote = '\0';
         else if (quote == '\0' &&
-                 (c == '"' ||
-                  (c == '\'' &&
-                   (i == 0 ||
-                    !std::isalnum(static_cast<unsigned char>(line[i - 1]))))))
+                 (c == '"' || (c == '\'' && (i == 0 || !isWord(line[i - 1])))))
             quote = c;
         if (!strings || quote == '\0' || c == quote)
             result += line.substr(i, escape ? 2 : 1);
@@ -257,6 +264,10 @@ Lesson readLesson(const std::string &path, const std::string &text) {
     return lesson;
 }
 
+std::string Lesson::comment(size_t i) const {
+    return lines[i].substr(std::min(code[i].size() + 2, lines[i].size()));
+}
+
 bool Lesson::verified() const {
     return statuses.size() == 1 && startsWith(statuses[0].text, "Verified:");
 }
@@ -418,9 +429,7 @@ std::vector<Claim> readClaims(const std::string &path, const std::string &text,
     for (size_t i = 0; i < lines.size(); ++i) {
         const std::string &line = lines[i];
         if (!isPlain(line)) {
-            fault(i + 1,
-                  "a byte of this line is no printable ASCII (a tab or "
-                  "carriage return is not); replace it");
+            fault(i + 1, kNotPlain);
             return claims;
         }
         const auto name = match(line, "## (.*)");

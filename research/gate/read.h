@@ -44,8 +44,15 @@ Lines splitLines(const std::string &text);
 // by single blanks, which is how sentences are compared.
 Lines words(const std::string &text);
 std::string join(const Lines &parts);
-// Whether text is printable ASCII: no tab, no carriage return.
+// How many lines the two have in common before the first that differs.
+size_t firstDifference(const Lines &one, const Lines &other);
+// Whether text is printable ASCII, and the fault where it is not.
 bool isPlain(const std::string &text);
+constexpr char kNotPlain[] =
+    "a byte of this line is no printable ASCII (a tab or carriage return is "
+    "not); replace it";
+// Whether a character is a letter, a digit or _.
+bool isWord(char c);
 // The groups of an ECMAScript regular expression that matches all of text.
 // Text of more than 2000 bytes matches nothing.
 std::optional<Lines> match(const std::string &text, const std::string &regex);
@@ -98,6 +105,8 @@ struct Lesson {
     Faults faults;        // in these two: of rules 4 and 7
     bool usable = false;  // rules 1, 2 and 4 find no fault in it
 
+    // What stands in the // comment of line i, counted from 0.
+    std::string comment(size_t i) const;
     bool verified() const;
     // The transcript that its Verified block names, or an empty string.
     std::string published() const;

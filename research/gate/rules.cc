@@ -113,13 +113,11 @@ Repository readRepository(const std::string &root) {
                                    "; write it or take it from the list"});
             continue;
         }
-        std::string text = read(path);
-        if (text.empty() || text.find('\r') != text.npos) {
-            faults->push_back({path, 1, 9,
-                               "this file is empty or has carriage returns; "
-                               "write it with lines that end in a newline"});
-            text.clear();
-        }
+        const std::string text = read(path);
+        if (text.empty() || text.find('\r') != text.npos)
+            throw CouldNotRun(path +
+                              " is empty or has carriage returns; "
+                              "write its lines and end them plainly");
         repository.lessons.push_back(readLesson(path, text));
         sources.insert(path);
         folders.insert(folder);
@@ -440,7 +438,7 @@ void rule4(const Repository &repository, Faults *faults) {
         if (hasDuplicate(names))
             fault(1, "a section stands twice in '~'", {join(names)});
         const Lesson *lesson = repository.lesson(transcript.folder);
-        if (!lesson || lesson->text.empty() || !transcript.current) continue;
+        if (!lesson || !transcript.current) continue;
 
         Lines want;
         for (const SourceSection &source : lesson->sections) {
@@ -477,20 +475,10 @@ void rule4(const Repository &repository, Faults *faults) {
 
 // What a README shows is woven between markers and is what its source has (5);
 // what no Verified run bears out reads 'not yet recorded' (6). In weave.cc.
-// evidence/README.md has the index, a folder's README shows something of each
+// evidence/README.md has the index, a folder's README shows code of each
 // lesson in it, and no number with a unit stands in a lesson's comments, the
 // Verified block aside, or in the notes under research/.
 void rules5And6(const Repository &repository, Faults *faults) {
-    const auto checkUnits = [&](const std::string &path,
-                                const std::string &text) {
-        for (const Piece &unit : findUnits(text))
-            if (!match(unit.text, "[\\d.,]+"))  // decimals are data here
-                Reporter{path, 5, faults}(
-                    unit.line,
-                    "'~' has a unit, and no run bears it out here; leave it "
-                    "to a README",
-                    {unit.text});
-    };
     for (const Readme &readme : repository.readmes) {
         for (const Fault &fault : weaveReadme(repository, readme).faults)
             faults->push_back(fault);
@@ -499,32 +487,30 @@ void rules5And6(const Repository &repository, Faults *faults) {
         if (folder == "evidence" &&
             readme.text.find("<!-- index -->") == std::string::npos)
             fault(1, "the index is missing; write its markers");
-        for (const Lesson &lesson : repository.lessons) {
-            if (fs::path(lesson.path).parent_path() != folder) continue;
-            bool shown = false;
-            for (const std::string &line : splitLines(readme.text))
-                shown = shown || match(line, ".*<!--.* " + lesson.name + "/.*");
-            if (!shown)
-                fault(1, "no marker shows anything of ~; weave its code",
+        for (const Lesson &lesson : repository.lessons)
+            if (fs::path(lesson.path).parent_path() == folder &&
+                readme.text.find("<!-- snippet " + lesson.name + "/") ==
+                    std::string::npos)
+                fault(1, "no code of ~ is shown; weave a snippet of it",
                       {lesson.path});
-        }
     }
+    std::vector<Readme> notes = repository.notes;
     for (const Lesson &lesson : repository.lessons) {
-        std::string text;
+        notes.push_back({lesson.path, ""});
         for (size_t i = 0; i < lesson.lines.size(); ++i) {
             const bool status = lesson.verified() && i < lesson.headerEnd &&
                                 i + 1 >= lesson.statuses[0].line;
-            const std::string &line = lesson.lines[i];
-            const size_t comment = lesson.code[i].size();
-            text +=
-                (status || comment == line.size() ? ""
-                                                  : line.substr(comment + 2)) +
-                "\n";
+            notes.back().text += (status ? "" : lesson.comment(i)) + "\n";
         }
-        checkUnits(lesson.path, text);
     }
-    for (const Readme &note : repository.notes)
-        checkUnits(note.path, note.text);
+    for (const Readme &note : notes)
+        for (const Piece &unit : findUnits(note.text))
+            if (!match(unit.text, "[\\d.,]+"))  // decimals are data here
+                Reporter{note.path, 5, faults}(
+                    unit.line,
+                    "'~' has a unit, and no run bears it out here; leave it "
+                    "to a README",
+                    {unit.text});
 }
 
 // The snippet markers of a lesson pair up and do not nest, a snippet has some
@@ -555,7 +541,7 @@ static Piece paragraph(const Lesson &lesson, const std::string &begin) {
 // CUDA_CHECK, timeKernel, what it returns, the constants they share and the
 // functions that print are the same text in every lesson as in the first that
 // has them, each as the paragraph it stands in, with its comment. Each begins
-// once in a file, and no macro has its name.
+// once in a file.
 void rule8(const Repository &repository, Faults *faults) {
     for (const std::string begin :
          {"#define CUDA_CHECK(", "struct Timing {", "Timing timeKernel(",
@@ -580,37 +566,23 @@ void rule8(const Repository &repository, Faults *faults) {
             const Piece got = paragraph(lesson, begin);
             const Lines here = splitLines(trim(got.text));
             const Lines there = splitLines(trim(paragraph(*first, begin).text));
-            size_t same = 0;
-            while (same < here.size() && same < there.size() &&
-                   here[same] == there[same])
-                ++same;
             if (here != there)
-                fault(got.line + same,
+                fault(got.line + firstDifference(here, there),
                       "the paragraph of '~' is another text than in ~; make "
                       "them the same",
                       {begin, first->path});
         }
     }
-    for (const Lesson &lesson : repository.lessons)
-        for (size_t i = 0; i < lesson.code.size(); ++i)
-            if (match(
-                    lesson.code[i],
-                    "\\s*(?:#|%:)\\s*define\\s+(?:Timing|timeKernel|kLaunches|"
-                    "kWarmupRuns|kSamples|kTimedRuns|spreadPercent|nearFloor|"
-                    "printCell|printLabels|figure)\\b.*"))
-                Reporter{lesson.path, 8, faults}(
-                    i + 1,
-                    "this macro changes what all lessons share; rename it");
 }
 
 // The lines of a lesson are printable ASCII (so no tab, no carriage return) of
 // at most 80 columns, the last one too ends with a newline, the first is the
-// SPDX line. The only include is of a header in angle brackets, without dots
-// for a folder; no assert. Nothing that hides code from the fingerprint, which
-// takes line by line and knows // comments alone: no block comment; no line
-// that goes on in the next, but in a #define without a comment; no string that
-// does, as raw ones may; no quotation mark that touches a word and so could be
-// read in two ways.
+// SPDX line. An include is of a header in angle brackets, without dots for a
+// folder; the one macro is CUDA_CHECK; no assert. Nothing that hides code from
+// the fingerprint, which takes line by line and knows // comments alone: no
+// block comment; no line that goes on in the next, but in a #define without a
+// comment; no string that does, as raw ones may; no quotation mark that touches
+// a word and so could be read in two ways.
 void rule9(const Repository &repository, Faults *faults) {
     for (const Lesson &lesson : repository.lessons) {
         const Reporter fault = {lesson.path, 9, faults};
@@ -620,23 +592,25 @@ void rule9(const Repository &repository, Faults *faults) {
         if (lesson.lines.empty() ||
             lesson.lines[0] != "// SPDX-License-Identifier: MIT")
             fault(1, "the first line is not '// SPDX-License-Identifier: MIT'");
-        bool define = false;  // the line before goes on in this one
+        bool inDefine = false;  // the line before goes on in this one
         for (size_t i = 0; i < lesson.lines.size(); ++i) {
             const std::string &line = lesson.lines[i];
             if (line.size() > 80)
                 fault(i + 1, "this line is longer than 80 columns; break it");
-            if (!isPlain(line))
-                fault(i + 1,
-                      "a byte of this line is no printable ASCII (a "
-                      "tab or carriage return is not); replace it");
+            if (!isPlain(line)) fault(i + 1, kNotPlain);
             const bool goesOn =
                 !trim(line).empty() && trim(line).back() == '\\';
-            define = goesOn && line == lesson.code[i] &&
-                     (define || startsWith(line, "#define "));
-            if (goesOn && !define)
+            inDefine = goesOn && line == lesson.code[i] &&
+                       (inDefine || startsWith(line, "#define "));
+            if (goesOn && !inDefine)
                 fault(i + 1,
                       "this line goes on in the next, which only a #define "
                       "may that has no comment; break it otherwise");
+            if (match(line, "\\s*(?:#|%:)\\s*(?:define|undef)\\b.*") &&
+                !startsWith(line, "#define CUDA_CHECK("))
+                fault(i + 1,
+                      "the one macro of a lesson is CUDA_CHECK; write a "
+                      "constant or a function");
             // In a string that is open, // is no comment.
             const std::string code = withoutStrings(lesson.code[i] + "//");
             if (code.size() < 2 || code.substr(code.size() - 2) != "//" ||
@@ -673,21 +647,19 @@ static const std::map<std::string, std::string> kClaimFields = {
 // What a claim may quote of a file: the comments of a source, a page without
 // its fences. A | stands for what is left out.
 static std::string prose(const std::string &path, const std::string &text) {
-    std::string result;
     const bool source = fs::path(path).extension() == ".cu";
     const Lesson file = source ? readLesson(path, text) : Lesson();
     const Lines lines = splitLines(text);
+    std::string result;
     bool inFence = false;
     for (size_t i = 0; i < lines.size(); ++i) {
-        const std::string &line = lines[i];
-        const bool fence = !source && startsWith(trim(line), "```");
+        const bool fence = !source && startsWith(trim(lines[i]), "```");
         inFence = inFence != fence;
-        if (fence || inFence || (source && !trim(file.code[i]).empty()))
-            result += " |";
-        if (source && line.size() > file.code[i].size())
-            result += " " + line.substr(file.code[i].size() + 2);
-        else if (!source && !inFence)
-            result += " " + line;
+        if (source)
+            result +=
+                (trim(file.code[i]).empty() ? " " : " | ") + file.comment(i);
+        else
+            result += fence || inFence ? " |" : " " + lines[i];
     }
     return join(words(result));
 }
@@ -757,18 +729,6 @@ Faults checkAll(Repository *repository) {
     Faults faults = checkEvidence(repository);
     for (const auto rule : {rules5And6, rule7, rule8, rule9, rule10})
         rule(*repository, &faults);
-    // Of a lesson that could not be read, the first fault is the only one.
-    for (const Lesson &lesson : repository->lessons)
-        if (lesson.text.empty()) {
-            const auto isItsOwn = [&](const Fault &fault) {
-                return fault.file == lesson.path;
-            };
-            const auto first =
-                std::find_if(faults.begin(), faults.end(), isItsOwn);
-            if (first != faults.end())
-                faults.erase(std::remove_if(first + 1, faults.end(), isItsOwn),
-                             faults.end());
-        }
     std::stable_sort(faults.begin(), faults.end(),
                      [](const Fault &a, const Fault &b) {
                          return std::tie(a.file, a.line, a.rule) <

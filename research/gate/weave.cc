@@ -31,10 +31,6 @@ static const char kUnit[] =
 // emphasis, code and links. A _ inside a word is none.
 static std::string shown(const std::string &text) {
     std::string result;
-    const auto isWord = [&](size_t i) {
-        return i < text.size() &&
-               std::isalnum(static_cast<unsigned char>(text[i]));
-    };
     for (size_t i = 0; i < text.size(); ++i) {
         const size_t end = text.compare(i, 2, "](") == 0
                                ? text.find_first_of(") \n", i)
@@ -42,7 +38,8 @@ static std::string shown(const std::string &text) {
         if (end != text.npos && text[end] == ')')
             i = end;
         else if (!std::strchr("*`[]~_", text[i]) ||
-                 (text[i] == '_' && i > 0 && isWord(i - 1) && isWord(i + 1)))
+                 (text[i] == '_' && i > 0 && isWord(text[i - 1]) &&
+                  i + 1 < text.size() && isWord(text[i + 1])))
             result += text[i];
     }
     return result;
@@ -54,23 +51,18 @@ static std::string shown(const std::string &text) {
 // cycles, Hz; % or percent; x (4x, but not between two numbers with a blank
 // before it: 4 x 4 tiles), fold, and times behind a fraction or before a
 // comparison; anything a second (GB/s); FLOPS. A ratio may also read x23, 23:1,
-// a factor or a speedup of 23. No units are minutes, days, bytes, elements. In
-// a Markdown table, a cell that begins with a digit has the unit that the
-// column's header names. And a number of three decimals or more has been
-// measured, whatever stands behind it, but in a word (0.001f) or a version.
+// a factor or a speedup of 23. No units are minutes, days, bytes, elements. A
+// number that is all of a table's cell has its unit elsewhere. And a number of
+// three decimals or more has been measured, whatever stands behind it, but in a
+// word (0.001f) or a version.
 std::vector<Piece> findUnits(const std::string &original) {
-    const std::string text = shown(original);
+    const std::string text = shown(original) + "\n";
     static const std::regex kNumber(
         "(\\d[\\d.,]{0,30}(?:[eE][-+]?\\d{1,4})?)"
         "(?:[ \\t]{1,9}x(?= ?\\d)|[ \\t]{0,9}\\n?[ \\t>]{0,9}(" +
         std::string(kUnit) + "))?");
     std::vector<Piece> found;
     size_t number = 1;
-    const auto isWord = [&](size_t i) {
-        return i < text.size() &&
-               (std::isalnum(static_cast<unsigned char>(text[i])) ||
-                text[i] == '_');
-    };
     for (size_t at = 0; at < text.size(); ++at) {
         number += text[at] == '\n';
         std::smatch unit;
@@ -81,49 +73,24 @@ std::vector<Piece> findUnits(const std::string &original) {
                                unit.str(1).find('.') == std::string::npos;
             if ((unit[2].matched && !count) ||
                 (match(unit.str(1), "\\d+\\.\\d{3,}[.,]?") &&
-                 !isWord(at + unit.length(1)) &&
+                 !isWord(text[at + unit.length(1)]) &&
                  (at < 8 || text.compare(at - 8, 8, "version ") != 0)))
                 found.push_back(
                     {number, trim(unit.str(1) + " " + unit.str(2))});
             at += unit.length(1) - 1;
         }
-        while (isWord(at) && isWord(at + 1)) ++at;
+        while (isWord(text[at]) && isWord(text[at + 1])) ++at;
     }
 
-    static const std::regex kRatio(
+    static const std::regex kOther(
+        "[|\\n][ \\t]{0,20}\\d[\\d.,]{0,30}[ \\t]{0,20}\\||"
         "\\b(?:factors?|speed-?ups?)\\s{1,9}of\\s{1,9}\\d[\\d.,]{0,30}|"
         "\\bx(?!86)(?:\\d{2}|\\d\\.\\d)\\S{0,30}|\\b\\d[\\d.,]{0,30}:1\\b");
-    for (std::sregex_iterator ratio(text.begin(), text.end(), kRatio), none;
-         ratio != none; ++ratio)
+    for (std::sregex_iterator at(text.begin(), text.end(), kOther), end;
+         at != end; ++at)
         found.push_back(
-            {size_t(1 + std::count(text.begin(),
-                                   text.begin() + ratio->position(), '\n')),
-             join(words(ratio->str()))});
-
-    static const std::regex kHeader("(?:^|[^A-Za-z])(" + std::string(kUnit) +
-                                    ")");
-    Lines units;
-    number = 0;
-    for (const std::string &line : splitLines(text)) {
-        ++number;
-        const bool header = units.empty();
-        size_t column = 0;
-        if (!startsWith(trim(line), "|") || line.size() > 2000)
-            units.clear();
-        else
-            for (std::string cell : split(trim(line).substr(1), "|")) {
-                cell = trim(cell);
-                std::smatch unit;
-                if (header)
-                    units.push_back(std::regex_search(cell, unit, kHeader)
-                                        ? unit.str(1)
-                                        : "");
-                else if (column < units.size() && !units[column].empty() &&
-                         match(cell, "\\d.*"))
-                    found.push_back({number, cell + " " + units[column]});
-                ++column;
-            }
-    }
+            {size_t(std::count(text.cbegin(), (*at)[0].second, '\n')) + 1,
+             join(words(at->str()))});
     return found;
 }
 
@@ -158,23 +125,22 @@ static Source findSource(const Repository &repository,
     Source newest = {Source::kNotRecorded, nullptr};
     for (const Transcript &transcript : repository.transcripts) {
         if (transcript.folder != name) continue;
-        bool usable = transcript.usable;
+        bool usable = transcript.usable, any = false;
         for (const Lesson &lesson : repository.lessons) {
             const Transcript *run = repository.transcript(lesson.published());
-            if (!run ||
-                (startsWith(name, "knobs-") && name != "knobs-" + lesson.name))
-                continue;
-            if (!run->usable) return {Source::kBroken, nullptr};
-            usable = usable && run->field("gpu") == transcript.field("gpu");
+            any = any || run;
+            bool bears = run && !startsWith(name, "knobs-");
+            for (const auto &source : transcript.sources)
+                bears = bears || source.second == lesson.path;
+            if (bears && (!lesson.usable || (run && !run->usable)))
+                return {Source::kBroken, nullptr};
+            if (bears)
+                usable = usable && run &&
+                         run->field("gpu") == transcript.field("gpu");
         }
-        for (const auto &[fingerprint, path] : transcript.sources)
-            for (const Lesson &lesson : repository.lessons)
-                if (lesson.path == path && !lesson.usable)
-                    return {Source::kBroken, nullptr};
-                else if (lesson.path == path)
-                    usable = usable && lesson.verified();
-        if (usable && (!newest.transcript || newest.transcript->field("date") <
-                                                 transcript.field("date")))
+        if (usable && any &&
+            (!newest.transcript ||
+             newest.transcript->field("date") < transcript.field("date")))
             newest = {Source::kReady, &transcript};
     }
     return newest;
@@ -205,8 +171,8 @@ class Loom {
         if (!woven_.whole) return woven_;  // inside and outside are mixed up
         for (const Piece &unit : findUnits(plain_))
             fault(unit.line, 5,
-                  "'~' has a unit or three decimals, and stands outside "
-                  "markers; weave it from a transcript or leave it out",
+                  "'~' has a unit, three decimals or a cell of its own, "
+                  "outside markers; weave it from a transcript or leave it out",
                   {unit.text});
         return woven_;
     }
@@ -289,10 +255,7 @@ class Loom {
                           : kind == "figure"  ? figureBody(name)
                                               : indexBody();
         const Lines want = body && woven ? splitLines(*body) : shown;
-        size_t same = 0;
-        while (same < want.size() && same < shown.size() &&
-               want[same] == shown[same])
-            ++same;
+        const size_t same = firstDifference(want, shown);
         if (want != shown) stale(at_ + 2 + same, trim(kind + " " + name));
         keep(lines_[at_], kind == "figure" ? name : "");
         for (const std::string &line : want) woven_.text += line + "\n";
@@ -307,9 +270,7 @@ class Loom {
     void checkText(const std::string &plain) {
         const char *text = nullptr;
         if (!isPlain(plain))
-            text =
-                "a byte of this line is no printable ASCII (a tab or carriage "
-                "return is not); replace it";
+            text = kNotPlain;
         else if (plain.size() > 2000)
             text = "this line is longer than 2000 bytes; break it";
         else if (!inFence_ &&
@@ -456,13 +417,10 @@ class Loom {
     }
 
     std::optional<std::string> snippetBody(const std::string &name) {
-        for (const Lesson &lesson : repository_.lessons) {
+        for (const Lesson &lesson : repository_.lessons)
             for (const Snippet &snippet : lesson.snippets)
                 if (name == lesson.name + "/" + snippet.name)
                     return "```cuda\n" + snippet.code + "```\n";
-            if (lesson.text.empty() && startsWith(name, lesson.name + "/"))
-                return std::nullopt;  // it could not be read
-        }
         fault(at_ + 1, 7, "there is no snippet '~'; name one that a lesson has",
               {name});
         return std::nullopt;
