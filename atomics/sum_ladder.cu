@@ -321,43 +321,41 @@ __global__ void sumInFlight(const float *in, float *total, size_t n) {
 // end snippet
 
 // A block stores its sum and takes a ticket; the block that draws the last one
-// knows that all others have stored theirs, and its first warp adds them. The
-// idea: a float atomic adds in the order in which blocks happen to finish, and
-// needs a total that starts at zero. Here lane l always adds partials l,
-// l + 32, ... and the lanes' sums meet in a fixed order, so the same grid gives
-// the same bits in every run, and total is stored, not added to.
+// knows that all others have stored theirs, and adds them. The idea: float
+// atomics add in the order in which blocks happen to finish, and need a total
+// that starts at zero. Here thread t always adds partials t,
+// t + kThreadsPerBlock, ... and the threads' sums meet in blockSum's order, so
+// the same grid gives the same bits in every run, and total is stored, not
+// added to. An integer atomic does not round: the order of tickets is free.
 // The fence before the ticket makes the partial visible to whoever sees the
-// ticket; the fence after it keeps the loads of partials behind it, and
-// __syncwarp hands that on to the other lanes, which a shuffle does not.
-// atomicInc wraps round to zero at the last ticket, so the next launch finds
-// the counter as this one did. An integer atomic has no rounding: its order
-// does not matter. A block on its own needs none of this.
-// Every thread reaches blockSum's barrier, and all lanes of warp 0 the shuffle
-// and __syncwarp. Launch: kThreadsPerBlock threads a block, any grid that
-// partials has room for; *ticket is zero before the first launch, and no two
-// launches use the same partials and ticket at a time.
+// ticket; the fence after it keeps the loads of partials behind it, and the
+// barrier hands both on to the other threads. atomicInc wraps round to zero at
+// the last ticket, so the next launch finds the counter as this one did. A
+// block on its own has nobody to wait for.
+// Every thread of a block reaches each barrier: isLast is the block's, and
+// written before the barrier that all of them pass to read it. That barrier
+// also keeps the second blockSum from overwriting what the first still reads.
+// Launch: kThreadsPerBlock threads a block, any grid that partials has room
+// for; *ticket is zero before the first launch, and no two launches use the
+// same partials and ticket at a time.
 // snippet: last
 __global__ void sumLastBlock(const float *in, float *total, size_t n,
                              float *partials, unsigned *ticket) {
+    __shared__ bool isLast;
     float sum = blockSum(threadSum(in, n));
-    if (threadIdx.x >= 32) return;
     if (gridDim.x > 1) {
-        const unsigned last = gridDim.x - 1;
-        unsigned mine = 0;
         if (threadIdx.x == 0) {
             partials[blockIdx.x] = sum;
             __threadfence();
-            mine = atomicInc(ticket, last);
+            isLast = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
             __threadfence();
         }
-        mine = __shfl_sync(kAllLanes, mine, 0);
-        if (mine != last) return;
-        __syncwarp();
+        __syncthreads();
+        if (!isLast) return;
         sum = 0.0f;
-#pragma unroll 8
-        for (unsigned i = threadIdx.x; i < gridDim.x; i += 32)
+        for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreadsPerBlock)
             sum += partials[i];
-        sum = warpSum(sum);
+        sum = blockSum(sum);
     }
     if (threadIdx.x == 0) *total = sum;
 }
