@@ -9,10 +9,10 @@ s/^constexpr int kSamples = 7;/constexpr int kSamples = 3;/
 s/^constexpr int kTimedRuns = 10;/constexpr int kTimedRuns = 2;/
 s/^constexpr int kDetRuns = 20;/constexpr int kDetRuns = 5;/
 s/^constexpr int kThreadsPerBlock = 256;/constexpr int kThreadsPerBlock = 64;/
-s/^constexpr size_t kOneBlockElems = 8192;/constexpr size_t kOneBlockElems = 512;/
+s/^constexpr size_t kOneBlockElems = 8192;/constexpr size_t kOneBlockElems = 256;/
 s/^constexpr int kBlocksPerSm = 4;/constexpr int kBlocksPerSm = 2;/
-s/^constexpr size_t kSizes\[kNumSizes\] = {.*};/constexpr size_t kSizes[kNumSizes] = {1037, 2048, 4097, 9001};/
+s/^constexpr size_t kSizes\[kNumSizes\] = {.*};/constexpr size_t kSizes[kNumSizes] = {1037, 2048, 4097, 10801};/
 s/^constexpr size_t kFloatIntegerLimit = 16777216;/constexpr size_t kFloatIntegerLimit = 1200;/
-s/^constexpr int kNumEdges = 8;/constexpr int kNumEdges = 15;/
+s/^constexpr int kNumEdges = 7;/constexpr int kNumEdges = 15;/
 s/^constexpr size_t kEdges\[kNumEdges\] = {.*};/constexpr size_t kEdges[kNumEdges] = {1, 31, 33, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1023, 1025, 1031};/
-s/^constexpr size_t kMaxEdge = 99999;/constexpr size_t kMaxEdge = 1031;/
+s/^constexpr size_t kMaxEdge = 3000001;/constexpr size_t kMaxEdge = 1031;/
