@@ -13,9 +13,9 @@
 // Held equal: the buffer, the process, and the moment: the contenders take
 // turns, sample by sample, and who begins changes from sample to sample. None
 // of them needs a zeroed total, so no reset is timed and every total holds a
-// NaN before it is written. The timed data is ones, whose sum every contender
-// gets exactly: a thread, a warp and a block each add a power of two of them
-// wherever the sum is past 2^24. Every timed answer is checked, bit for bit.
+// NaN before it is written. The timed data is ones, and every timed answer is
+// checked bit for bit: past 2^24, where a float cannot count in ones, each
+// contender adds whole tiles of at least 1024 ones, whose sum stays exact.
 //
 // A sample is the mean of kNodes launches, recorded in a CUDA graph and
 // replayed, so that the host's part in a launch is out of it. Warm: all nodes
