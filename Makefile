@@ -3,7 +3,7 @@
 # make help says what there is to make. Everything goes into build/.
 
 # The lessons, without .cu. This is the only list of them.
-LESSONS := atomics/atomics barrier_pipeline/barrier_pipeline
+LESSONS := atomics/atomics atomics/contention barrier_pipeline/barrier_pipeline
 
 NVCC ?= nvcc
 NVCCFLAGS ?= -std=c++17 -O3
@@ -27,7 +27,7 @@ minimum = $(shell sed -n \
 arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
-.PHONY: all run check help clean format evidence FORCE
+.PHONY: all run check help clean format evidence figures FORCE
 .PHONY: $(NAMES) $(foreach p,run ptx sass evidence,$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
@@ -70,6 +70,9 @@ evidence: ## record every lesson's transcript on this machine's GPU
 $(NAMES:%=evidence-%): evidence-%: ## evidence-LESSON: record one
 	evidence/capture.sh $(call source,$*)
 
+figures: ## draw evidence/figures from the transcripts
+	@research/figures/draw.sh
+
 # clang-format's output differs from one major version to the next.
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 FORMATTED = $(SOURCES) $(wildcard research/*/*.cc research/*/*.h)
@@ -80,8 +83,8 @@ format: ## lay out every source with clang-format 14
 	"$(CLANG_FORMAT)" -i $(FORMATTED)
 
 # Tests: GoogleTest programs that need no GPU.
-TESTS := builds_test
-export CLANG_FORMAT
+TESTS := builds_test capture_test makefile_test figures_test
+export CLANG_FORMAT LESSONS
 build/tests/%: research/tests/%.cc | build
 	@mkdir -p $(@D)
 	@echo '#include <gtest/gtest.h>' | $(CXX) -E -x c++ - >/dev/null 2>&1 || \
