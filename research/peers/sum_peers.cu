@@ -24,6 +24,7 @@
 // thrust::reduce returns its answer to the host and cannot be recorded, so a
 // table of its own compares calls that do: launch, copy back, wait.
 //
+// Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o sum_peers sum_peers.cu
 // Run:   ./sum_peers
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
