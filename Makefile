@@ -32,7 +32,8 @@ minimum = $(shell sed -n \
 arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
-.PHONY: all run peers check help clean format evidence figures FORCE
+.PHONY: all run peers check gate docs snippets help clean format evidence figures \
+	FORCE
 .PHONY: $(NAMES) $(foreach p,run ptx sass evidence,$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
@@ -91,14 +92,33 @@ format: ## lay out every source with clang-format 14
  make CLANG_FORMAT=..." >&2; exit 1; }
 	"$(CLANG_FORMAT)" -i $(FORMATTED)
 
-# Tests: GoogleTest programs that need no GPU.
-TESTS := builds_test capture_test makefile_test figures_test
+# The gate: what is published is what the sources and the transcripts bear out.
+GATE := $(wildcard research/gate/*.cc)
+GATE_PARTS := $(filter-out %/main.cc,$(GATE))
+GATE_HEADERS := $(wildcard research/gate/*.h)
+build/gate: $(GATE) $(GATE_HEADERS) | build
+	$(CXX) $(CXXFLAGS) -o $@ $(GATE)
+gate: build/gate ## the gate alone: sources, transcripts and text in step
+	@build/gate
+docs: build/gate ## weave the READMEs from sources and transcripts
+	@build/gate --weave
+snippets: build/gate ## write build/snippets/LESSON/NAME.cu
+	@build/gate --snippets build/snippets
+build/tests/claims_test: research/gate/read.cc $(GATE_HEADERS)
+build/tests/claims_test: PARTS = research/gate/read.cc
+build/tests/gate_test: $(GATE_PARTS) $(GATE_HEADERS) build/gate
+build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
+	-fno-sanitize-recover=all $(GATE_PARTS)
+
+# Tests: GoogleTest programs that need no GPU. PARTS are further sources.
+TESTS := builds_test capture_test claims_test figures_test gate_test \
+	makefile_test
 export CLANG_FORMAT LESSONS
 build/tests/%: research/tests/%.cc | build
 	@mkdir -p $(@D)
 	@echo '#include <gtest/gtest.h>' | $(CXX) -E -x c++ - >/dev/null 2>&1 || \
 	{ echo "No GoogleTest for $(CXX): install libgtest-dev." >&2; exit 1; }
-	$(CXX) $(CXXFLAGS) -o $@ $< -lgtest -lgtest_main -pthread
+	$(CXX) $(CXXFLAGS) -o $@ $< $(PARTS) -lgtest -lgtest_main -pthread
 check: $(TESTS:%=build/tests/%) ## every test that needs no GPU
 	@research/check.sh $(TESTS:%=build/tests/%)
 
