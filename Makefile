@@ -32,8 +32,8 @@ minimum = $(shell sed -n \
 arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
-.PHONY: all run peers check gate docs snippets help clean format evidence figures \
-	FORCE
+.PHONY: all run peers check gate docs snippets help clean format evidence \
+	figures FORCE
 .PHONY: $(NAMES) $(foreach p,run ptx sass evidence,$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
