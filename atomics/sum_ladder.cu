@@ -45,6 +45,7 @@
 #include <cstring>
 #include <string>
 
+#include <cuda/atomic>
 #include <cuda_runtime.h>
 
 // Ends the program with one sentence when a CUDA call fails.
@@ -75,14 +76,10 @@ static_assert((kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0 &&
               "the tree or the shuffles would drop elements");
 constexpr unsigned kAllLanes = 0xffffffff;
 
-// Rungs with a fixed grid: at most this many blocks an SM, each thread with
-// this many float4 loads on their way.
-constexpr int kBlocksPerSm = 4;
+// Rungs with a fixed grid: at most this many blocks an SM. From the rung flight
+// on, each thread has this many float4 loads on their way.
+constexpr int kBlocksPerSm = 8;
 constexpr int kLoadsInFlight = 4;
-
-// Up to this many elements the last rung takes one block, which needs no
-// ticket.
-constexpr size_t kOneBlockElems = 8192;
 
 // Elements a sum, smallest first: one section of the output each. What does not
 // fit into memory is named and left out.
@@ -117,6 +114,7 @@ static_assert(kDetRuns <= kLaunches, "the slots would not suffice");
 // What the tables are labelled with; the limit is the last row.
 constexpr int kGlobal = 0;
 constexpr int kStride = 5;
+constexpr int kFloat4 = 6;
 constexpr int kLast = 8;
 constexpr int kLimit = 9;
 constexpr int kNumRungs = 10;
@@ -218,21 +216,20 @@ __global__ void sumWarpShuffle(const float *in, float *total, size_t n) {
 }
 // end snippet
 
-// The warps' sums meet in shared memory, where the first warp adds them; thread
-// 0 adds the block's sum to total. The idea: both at once. One atomic a block
-// as in the tree, but one barrier instead of nine, because all that crosses
-// warps is one value a warp. Every thread reaches the barrier.
+// The warps' sums meet in shared memory, where thread 0 adds them, and the
+// block's sum to total. The idea: both at once. One atomic a block as in the
+// tree, but one barrier instead of nine, because only one value a warp has to
+// cross warps. Every thread reaches the barrier.
 // Launch: kThreadsPerBlock threads a block, at least n in all.
 // snippet: block
 __device__ float blockSum(float x) {
     __shared__ float warpSums[kWarps];
-    const int lane = threadIdx.x % 32;
-    const int warp = threadIdx.x / 32;
     x = warpSum(x);
-    if (lane == 0) warpSums[warp] = x;
+    if (threadIdx.x % 32 == 0) warpSums[threadIdx.x / 32] = x;
     __syncthreads();
-    if (warp == 0) x = warpSum(lane < kWarps ? warpSums[lane] : 0.0f);
-    return x;  // The sum in thread 0.
+    if (threadIdx.x == 0)
+        for (int warp = 1; warp < kWarps; ++warp) x += warpSums[warp];
+    return x;  // The sum in thread 0; the others hold a part of it.
 }
 
 __global__ void sumBlockShuffle(const float *in, float *total, size_t n) {
@@ -266,22 +263,21 @@ __global__ void sumGridStride(const float *in, float *total, size_t n) {
 // the same bytes need a quarter of the loads and of the turns, and four times
 // as many bytes are on their way while a thread waits for one load. The memory
 // that in points to must be aligned to 16 bytes. The last n % 4 elements fill
-// no float4: the first threads take them. Launch: as before.
+// no float4: the first threads of block 0 take one each. Launch: as before.
 // snippet: float4
 __device__ float sumOf(float4 quad) {
     return (quad.x + quad.y) + (quad.z + quad.w);
 }
 
 __device__ float sumOfTail(const float *in, size_t n) {
-    const bool mine = blockIdx.x == 0 && threadIdx.x < n % 4;
-    return mine ? in[n - n % 4 + threadIdx.x] : 0.0f;
+    return threadIdx.x < n % 4 ? in[n - n % 4 + threadIdx.x] : 0.0f;
 }
 
 __global__ void sumFloat4(const float *in, float *total, size_t n) {
     const float4 *quads = reinterpret_cast<const float4 *>(in);
     const size_t stride = size_t(gridDim.x) * kThreadsPerBlock;
     size_t i = size_t(blockIdx.x) * kThreadsPerBlock + threadIdx.x;
-    float sum = sumOfTail(in, n);
+    float sum = blockIdx.x == 0 ? sumOfTail(in, n) : 0.0f;
 #pragma unroll 1
     for (; i < n / 4; i += stride) sum += sumOf(quads[i]);
     sum = blockSum(sum);
@@ -289,52 +285,53 @@ __global__ void sumFloat4(const float *in, float *total, size_t n) {
 }
 // end snippet
 
-// One thread asks for kLoadsInFlight float4 before it adds the first. The idea
-// is Little's law: to keep a memory busy, bandwidth times latency bytes must
-// be on their way at any time. The loop of the rung before has one load a
-// thread on its way, because its next turn begins with an add that waits for
-// it; here the PTX shows the loads in a row, with no add between them.
-// Launch: as before.
+// A block takes tiles of kLoadsInFlight float4 a thread, and a thread asks for
+// all of its own before it adds the first. The idea is Little's law: to keep a
+// memory busy, bandwidth times latency bytes must be on their way at any time.
+// The loop of the rung before has one load a thread on its way, because its
+// next turn begins with an add that waits for it; here the loads stand in a row
+// with no add between them. What lies behind the last whole tile is taken one
+// float4 a turn. Launch: as before.
 // snippet: flight
-__device__ float threadSum(const float *in, size_t n) {
+__device__ float threadSum(const float *in, size_t n, size_t block,
+                           size_t blocks) {
     const float4 *quads = reinterpret_cast<const float4 *>(in);
-    const size_t stride = size_t(gridDim.x) * kThreadsPerBlock;
-    size_t i = size_t(blockIdx.x) * kThreadsPerBlock + threadIdx.x;
-    float sum = sumOfTail(in, n);
+    const size_t stride = blocks * kLoadsInFlight * kThreadsPerBlock;
+    size_t i = block * kLoadsInFlight * kThreadsPerBlock + threadIdx.x;
+    float sum = block == 0 ? sumOfTail(in, n) : 0.0f;
 #pragma unroll 1
-    for (; i + (kLoadsInFlight - 1) * stride < n / 4;
-         i += kLoadsInFlight * stride) {
+    for (; i + (kLoadsInFlight - 1) * kThreadsPerBlock < n / 4; i += stride) {
         float4 quad[kLoadsInFlight];
         for (int j = 0; j < kLoadsInFlight; ++j)
-            quad[j] = quads[i + j * stride];
+            quad[j] = quads[i + j * kThreadsPerBlock];
         for (float4 q : quad) sum += sumOf(q);
     }
 #pragma unroll 1
-    for (; i < n / 4; i += stride) sum += sumOf(quads[i]);
+    for (; i < n / 4; i += kThreadsPerBlock) sum += sumOf(quads[i]);
     return sum;
 }
 
 __global__ void sumInFlight(const float *in, float *total, size_t n) {
-    const float sum = blockSum(threadSum(in, n));
+    const float sum = blockSum(threadSum(in, n, blockIdx.x, gridDim.x));
     if (threadIdx.x == 0) atomicAdd(total, sum);
 }
 // end snippet
 
-// A block stores its sum and takes a ticket; the block that draws the last one
-// knows that all others have stored theirs, and adds them. The idea: float
-// atomics add in the order in which blocks happen to finish, and need a total
-// that starts at zero. Here thread t always adds partials t,
-// t + kThreadsPerBlock, ... and the threads' sums meet in blockSum's order, so
-// the same grid gives the same bits in every run, and total is stored, not
-// added to. An integer atomic does not round: the order of tickets is free.
-// The fence before the ticket makes the partial visible to whoever sees the
-// ticket; the fence after it keeps the loads of partials behind it, and the
-// barrier hands both on to the other threads. atomicInc wraps round to zero at
-// the last ticket, so the next launch finds the counter as this one did. A
-// block on its own has nobody to wait for.
-// Every thread of a block reaches each barrier: isLast is the block's, and
-// written before the barrier that all of them pass to read it. That barrier
-// also keeps the second blockSum from overwriting what the first still reads.
+// A block stores its sum and draws a ticket. The block that draws the last one
+// knows that all others have stored theirs, and sums them: one more array, and
+// small enough for one block. The idea: float atomics add in the order in which
+// blocks happen to finish, and need a total that starts at zero. Here the order
+// of the adds depends on n and the grid alone, so every run gives the same
+// bits, and total is stored, not added to. The ticket is an integer, which does
+// not round: who draws which is free.
+// Why the others' sums are there to be read: the ticket is drawn with release
+// and acquire. Release: whoever sees my ticket drawn sees what I stored before.
+// Acquire: what I read next is not older than the tickets drawn before mine.
+// atomicAdd promises neither, so after it a sum might still be on its way, or
+// be read too early. The barrier then hands on to the block what thread 0 saw.
+// Every thread of a block reaches each barrier, because isLast is the block's.
+// The last block puts the ticket back to zero for the next launch; a block on
+// its own has nobody to wait for.
 // Launch: kThreadsPerBlock threads a block, any grid that partials has room
 // for; *ticket is zero before the first launch, and no two launches use the
 // same partials and ticket at a time.
@@ -342,20 +339,19 @@ __global__ void sumInFlight(const float *in, float *total, size_t n) {
 __global__ void sumLastBlock(const float *in, float *total, size_t n,
                              float *partials, unsigned *ticket) {
     __shared__ bool isLast;
-    float sum = blockSum(threadSum(in, n));
+    float sum = blockSum(threadSum(in, n, blockIdx.x, gridDim.x));
     if (gridDim.x > 1) {
         if (threadIdx.x == 0) {
             partials[blockIdx.x] = sum;
-            __threadfence();
-            isLast = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
-            __threadfence();
+            cuda::atomic_ref<unsigned, cuda::thread_scope_device> drawn(
+                *ticket);
+            isLast =
+                drawn.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1;
         }
         __syncthreads();
         if (!isLast) return;
-        sum = 0.0f;
-        for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreadsPerBlock)
-            sum += partials[i];
-        sum = blockSum(sum);
+        sum = blockSum(threadSum(partials, gridDim.x, 0, 1));
+        if (threadIdx.x == 0) *ticket = 0;
     }
     if (threadIdx.x == 0) *total = sum;
 }
@@ -366,7 +362,7 @@ __global__ void sumLastBlock(const float *in, float *total, size_t n,
 // Launch: as before.
 // snippet: limit
 __global__ void readOnly(const float *in, float *total, size_t n) {
-    const float sum = threadSum(in, n);
+    const float sum = threadSum(in, n, blockIdx.x, gridDim.x);
     if (sum != sum) *total = sum;
 }
 // end snippet
@@ -503,7 +499,7 @@ struct Buffers {
     float *totals;
     float *partials;
     unsigned *ticket;
-    int maxBlocks;
+    size_t maxBlocks;
     size_t room;  // Elements that in has.
 };
 
@@ -515,18 +511,21 @@ bool runs(int rung, size_t n) {
     return rung != kGlobal || n <= kFloatIntegerLimit;
 }
 
-// Blocks for n threads.
-unsigned blocksOf(size_t n) {
-    return unsigned((n + kThreadsPerBlock - 1) / kThreadsPerBlock);
-}
+// How many parts of size cover whole.
+size_t parts(size_t whole, size_t size) { return (whole + size - 1) / size; }
 
-// Blocks that a rung takes for n elements: up to the block rung, one thread an
-// element; then no more than maxBlocks, and no more than have a first load.
-unsigned gridOf(int rung, size_t n, int maxBlocks) {
+// Blocks for n threads.
+unsigned blocksOf(size_t n) { return unsigned(parts(n, kThreadsPerBlock)); }
+
+// Blocks that a rung takes for n elements. Up to the block rung a block has one
+// turn. The others have a fixed grid: no more than maxBlocks, and no more than
+// it takes for all to have the same number of turns, as nearly as n allows.
+unsigned gridOf(int rung, size_t n, size_t maxBlocks) {
     if (rung < kStride) return blocksOf(n);
-    if (rung == kLast && n <= kOneBlockElems) return 1;
-    const size_t loads = rung == kStride ? n : (n + 3) / 4;
-    return std::min(blocksOf(loads), unsigned(maxBlocks));
+    const int loads = rung <= kFloat4 ? 1 : kLoadsInFlight;
+    const int elems = rung == kStride ? 1 : 4 * loads;
+    const size_t turns = parts(n, size_t(elems) * kThreadsPerBlock);
+    return unsigned(parts(turns, parts(turns, maxBlocks)));
 }
 
 // Launches one sum of b.in[0, n) into *d_total, and before it the reset of the
