@@ -80,6 +80,7 @@ constexpr unsigned kAllLanes = 0xffffffff;
 // on, each thread has this many float4 loads on their way.
 constexpr int kBlocksPerSm = 8;
 constexpr int kLoadsInFlight = 4;
+constexpr int kTileQuads = kLoadsInFlight * kThreadsPerBlock;
 
 // Elements a sum, smallest first: one section of the output each. What does not
 // fit into memory is named and left out.
@@ -296,8 +297,8 @@ __global__ void sumFloat4(const float *in, float *total, size_t n) {
 __device__ float threadSum(const float *in, size_t n, size_t block,
                            size_t blocks) {
     const float4 *quads = reinterpret_cast<const float4 *>(in);
-    const size_t stride = blocks * kLoadsInFlight * kThreadsPerBlock;
-    size_t i = block * kLoadsInFlight * kThreadsPerBlock + threadIdx.x;
+    const size_t stride = blocks * kTileQuads;
+    size_t i = block * kTileQuads + threadIdx.x;
     float sum = block == 0 ? sumOfTail(in, n) : 0.0f;
 #pragma unroll 1
     for (; i + (kLoadsInFlight - 1) * kThreadsPerBlock < n / 4; i += stride) {
@@ -522,9 +523,9 @@ unsigned blocksOf(size_t n) { return unsigned(parts(n, kThreadsPerBlock)); }
 // it takes for all to have the same number of turns, as nearly as n allows.
 unsigned gridOf(int rung, size_t n, size_t maxBlocks) {
     if (rung < kStride) return blocksOf(n);
-    const int loads = rung <= kFloat4 ? 1 : kLoadsInFlight;
-    const int elems = rung == kStride ? 1 : 4 * loads;
-    const size_t turns = parts(n, size_t(elems) * kThreadsPerBlock);
+    size_t turns = parts(n, 4 * kTileQuads);
+    if (rung == kStride) turns = blocksOf(n);
+    if (rung == kFloat4) turns = blocksOf(parts(n, 4));
     return unsigned(parts(turns, parts(turns, maxBlocks)));
 }
 
