@@ -131,8 +131,8 @@ build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
 # Tests: GoogleTest programs that need no GPU; :N runs one in N parts. PARTS are
 # further sources.
 TESTS := mutants_test:6 lessons_on_cpu_test:9 cpu_runner_test builds_test \
-	capture_test claims_test figures_test gate_test makefile_test \
-	$(NAMES:%=%_test)
+	capture_test check_test claims_test figures_test gate_test \
+	makefile_test $(NAMES:%=%_test)
 test_names := $(foreach t,$(TESTS),$(firstword $(subst :, ,$t)))
 export CLANG_FORMAT LESSONS
 build/tests/%: research/tests/%.cc $(wildcard research/tests/*.h) | build

@@ -20,6 +20,9 @@
 // - Host pointers used in a kernel, device pointers used on the host.
 // - Threads of a warp in lockstep, and everything that relies on it.
 //
+// A lesson's global functions may have no static variables of their own: g++
+// names them like __shared__ ones, and so they would be poisoned with those.
+//
 // A schedule decides who runs next. CPU_RUNNER_SCHEDULE is `forward` (lowest
 // thread first, the default), `reverse`, or a number, which seeds a random one:
 // blocks and threads in a shuffled order, some warps and threads slowed, and
