@@ -78,9 +78,11 @@ constexpr unsigned kAllLanes = 0xffffffff;
 
 // Rungs with a fixed grid: at most this many blocks an SM. From the rung flight
 // on, each thread has this many float4 loads on their way.
-constexpr int kBlocksPerSm = 8;
+constexpr int kBlocksPerSm = 4;
 constexpr int kLoadsInFlight = 4;
 constexpr int kTileQuads = kLoadsInFlight * kThreadsPerBlock;
+static_assert(kLoadsInFlight >= 1 && kLoadsInFlight <= 16,
+              "kLoadsInFlight must be 1 to 16, as registers allow");
 
 // Elements a sum, smallest first: one section of the output each. What does not
 // fit into memory is named and left out.
@@ -217,10 +219,10 @@ __global__ void sumWarpShuffle(const float *in, float *total, size_t n) {
 }
 // end snippet
 
-// The warps' sums meet in shared memory, where thread 0 adds them, and the
-// block's sum to total. The idea: both at once. One atomic a block as in the
-// tree, but one barrier instead of nine, because only one value a warp has to
-// cross warps. Every thread reaches the barrier.
+// The warps' sums meet in shared memory, where thread 0 adds them; then it adds
+// the block's sum to total. The idea: both at once. One atomic a block as in
+// the tree, but one barrier instead of nine, because only one value a warp has
+// to cross warps. Every thread reaches the barrier.
 // Launch: kThreadsPerBlock threads a block, at least n in all.
 // snippet: block
 __device__ float blockSum(float x) {
@@ -241,11 +243,12 @@ __global__ void sumBlockShuffle(const float *in, float *total, size_t n) {
 // end snippet
 
 // One thread adds every gridDim.x * kThreadsPerBlock-th element in a register;
-// then the block adds up as before. The idea: the work that is not reading
-// (starting a block, its shuffles, its barrier, its atomic) is done once for
-// many elements a thread instead of once for one. A warp still reads 128
-// consecutive bytes at a time. The loop is not unrolled, so that one load a
-// turn is what the code says; the rungs after this one change that on purpose.
+// then the block adds up as before. The idea: few blocks. What a block does
+// once (it starts, shuffles, meets at the barrier and, above all, waits for its
+// turn at the one total) is done once for many elements a thread instead of
+// once for one. A warp still reads 128 consecutive bytes at a time. The loop is
+// not unrolled, so that one load a turn is what the code says; the rungs after
+// this one change that on purpose.
 // Launch: kThreadsPerBlock threads a block, any grid.
 // snippet: stride
 __global__ void sumGridStride(const float *in, float *total, size_t n) {
