@@ -28,8 +28,9 @@ arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
 .PHONY: all run run-cpu cpu-builds check gate docs snippets help clean \
-	format evidence figures FORCE
-.PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence,$(NAMES:%=$p-%))
+	format evidence evidence-peers figures FORCE
+.PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence knobs, \
+	$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
 all: $(NAMES) ## build every lesson
@@ -70,6 +71,12 @@ evidence: ## record every lesson's transcript on this machine's GPU
 	for source in $(SOURCES); do evidence/capture.sh $$source || exit 1; done
 $(NAMES:%=evidence-%): evidence-%: ## evidence-LESSON: record one
 	evidence/capture.sh $(call source,$*)
+KNOBBED := $(sort $(notdir $(shell \
+	grep -o "^[a-z_]*/[a-z_]*" research/knobs.txt)))
+$(KNOBBED:%=knobs-%): ## knobs-LESSON: run it at each value of its knobs, record
+	evidence/capture.sh $@
+evidence-peers: ## record the best kernels beside the libraries
+	evidence/capture.sh peers
 
 figures: ## draw evidence/figures from the transcripts
 	@research/figures/draw.sh

@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 class Makefile : public testing::Test {
    protected:
     Makefile() {
-        for (const char *name :
-             {"Makefile", "atomics", "barrier_pipeline", "research/run.sh"}) {
+        for (const char *name : {"Makefile", "atomics", "barrier_pipeline",
+                                 "research/run.sh", "research/knobs.txt"}) {
             fs::create_directories((root() / name).parent_path());
             fs::copy(name, root() / name, fs::copy_options::recursive);
         }
@@ -119,9 +119,10 @@ TEST_F(Makefile, SaysWhichToolIsMissing) {
 
 TEST_F(Makefile, HelpsWithEveryTarget) {
     const std::string help = make("help").out;
-    for (const char *target : {"all ", "run ", "run-LESSON ", "check ",
-                               "evidence ", "evidence-LESSON ", "ptx-LESSON ",
-                               "sass-LESSON ", "format ", "clean ", "help "})
+    for (const char *target :
+         {"all ", "run ", "run-LESSON ", "check ", "evidence ",
+          "evidence-LESSON ", "evidence-peers ", "knobs-LESSON ", "ptx-LESSON ",
+          "sass-LESSON ", "format ", "clean ", "help "})
         EXPECT_TRUE(holds("\n" + help, std::string("\n") + target)) << target;
 }
 
