@@ -27,7 +27,7 @@ command -v compute-sanitizer >/dev/null || {
 log=$program.log
 line=
 for tool; do
-    timeout -s KILL 120 compute-sanitizer --tool "$tool" "$program" >"$log" 2>&1
+    timeout -s KILL 60 compute-sanitizer --tool "$tool" "$program" >"$log" 2>&1
     status=$?
     reports=$(sed -n 's/^=* *[A-Z]* SUMMARY: \([0-9]*\) .*/\1/p' "$log" | head -n 1)
     if [ -z "$reports" ] && [ $status -ne 137 ]; then

@@ -362,7 +362,10 @@ Transcript readTranscript(const std::string &path, const std::string &text,
     }
     if (errors + 1 < lines.size()) fault(errors + 1, "the run wrote to stderr");
     transcript.whole = true;
-    transcript.complete = lines[errors - 2] == "All checks passed.";
+    transcript.complete =
+        match(lines[errors - 2],
+              "All checks passed\\.|\\d+ passed, 0 failed, \\d+ skipped")
+            .has_value();
     transcript.sections =
         readOutput(lines, at + 1, errors - 1 - transcript.complete);
     return transcript;
@@ -437,7 +440,7 @@ std::vector<Claim> readClaims(const std::string &path, const std::string &text,
 }
 
 std::optional<CodeCheck> readCodeCheck(const std::string &value) {
-    const auto parts = match(value, "(\\S+): `(.+)` (=|>=|<=) (\\d{1,6})");
+    const auto parts = match(value, "(\\S+): `(.+)` (=|>=|<=) (\\d{1,9})");
     if (!parts) return std::nullopt;
     return CodeCheck{(*parts)[0], (*parts)[1], (*parts)[2],
                      std::stoul((*parts)[3])};

@@ -4,11 +4,9 @@
 // own, with stand-ins for nvcc, nvidia-smi and compute-sanitizer: what it
 // records, and that it records nothing when anything is wrong.
 
-#include <gtest/gtest.h>
-
 #include <regex>
 
-#include "shell.h"
+#include "stand_ins.h"
 
 namespace {
 
@@ -23,48 +21,21 @@ const char kGoodRun[] =
     "printf 'Day 0: tiny\\n\\n== device: what this ran on ==\\n"
     "gpu: NVIDIA T1000\\nsms: 14\\n\\nAll checks passed.\\n'\n";
 
-class Capture : public testing::Test {
+class Capture : public StandIns {
    protected:
-    Capture() {
-        for (const char *name :
-             {"evidence/capture.sh", "research/sanitize.sh",
-              "research/racecheck.awk", "research/knobs.sh",
-              "research/figures.awk", "research/peers/run.sh"}) {
-            fs::create_directories((root() / name).parent_path());
-            fs::copy_file(name, root() / name);
-        }
+    Capture()
+        : StandIns({"evidence/capture.sh", "research/sanitize.sh",
+                    "research/racecheck.awk", "research/knobs.sh",
+                    "research/figures.awk", "research/peers/run.sh"}) {
         writeFile(root() / "tiny/tiny.cu", kLesson);
-        writeFile(root() / "research/reduced/tiny.sed", "s/100/7/\n");
-        tool(
-            "nvcc",
-            "case $1 in --version) echo 'release 12.5, V12.5.82'; exit;; esac\n"
-            "while [ $# -gt 1 ]; do case $1 in -o) out=$2 in=$3;; esac; shift\n"
-            "done\n"
-            "{ echo '#!/bin/sh'; sed -n 's/^constexpr int \\(.*\\) = "
-            "\\(.*\\);/\\1=\\2/p' \"$in\"; cat '" +
-                (dir_.path() / "program").string() +
-                "'; } >\"$out\" && chmod +x \"$out\"\n");
         tool("nvidia-smi",
              "echo 'GPU-1, NVIDIA T1000, 7.5, [N/A], Disabled, 550.54'\n");
-        tool("compute-sanitizer",
-             "echo '========= ERROR SUMMARY: 0 errors'; \"$3\" >/dev/null\n");
         program(kGoodRun);
     }
 
-    fs::path root() const { return dir_.path() / "tree"; }
-    void tool(const std::string &name, const std::string &body) {
-        const fs::path file = dir_.path() / "bin" / name;
-        writeFile(file, "#!/bin/sh\n" + body);
-        fs::permissions(file, fs::perms::owner_all);
-    }
-    void program(const std::string &body) {
-        writeFile(dir_.path() / "program", body);
-    }
     Outcome capture(const std::string &arguments = "tiny/tiny.cu") {
-        return run("PATH=" + quoted(dir_.path() / "bin") +
-                   ":$PATH; export PATH; unset NVCC CUDA_VISIBLE_DEVICES; " +
-                   "timeout 60 " + quoted(root() / "evidence/capture.sh") +
-                   " " + arguments);
+        return runThere(quoted(root() / "evidence/capture.sh") + " " +
+                        arguments);
     }
     std::string fingerprint(const std::string &source) {
         writeFile(root() / "print.cu", source);
@@ -96,7 +67,6 @@ class Capture : public testing::Test {
         for (const auto &entry : fs::directory_iterator(root() / "build"))
             EXPECT_EQ(entry.path().filename(), "capture.lock");
     }
-    TempDir dir_;
 };
 
 TEST_F(Capture, RecordsEveryFieldOnceAndInOrder) {
@@ -297,9 +267,7 @@ TEST_F(Capture, RefusesToRunTwiceAtOnce) {
     const std::string lock = quoted(root() / "build/capture.lock");
     const std::string again = quoted(root() / "evidence/capture.sh");
     const Outcome both =
-        run("PATH=" + quoted(dir_.path() / "bin") + ":$PATH; export PATH; " +
-            "unset NVCC; cd " + quoted(root()) + " && flock " + lock +
-            " timeout 60 " + again + " tiny/tiny.cu");
+        runThere("flock " + lock + " " + again + " tiny/tiny.cu");
     EXPECT_EQ(both.status, 1);
     EXPECT_NE(both.err.find("another capture is running"), std::string::npos)
         << both.err;
