@@ -440,7 +440,7 @@ std::vector<Claim> readClaims(const std::string &path, const std::string &text,
 }
 
 std::optional<CodeCheck> readCodeCheck(const std::string &value) {
-    const auto parts = match(value, "(\\S+): `(.+)` (=|>=|<=) (\\d{1,9})");
+    const auto parts = match(value, "(\\S+): `(.+)` (=|>=|<=) (\\d{1,6})");
     if (!parts) return std::nullopt;
     return CodeCheck{(*parts)[0], (*parts)[1], (*parts)[2],
                      std::stoul((*parts)[3])};

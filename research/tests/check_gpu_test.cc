@@ -16,7 +16,8 @@ namespace {
 const char kLesson[] =
     "// Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.\n"
     "// Build: nvcc -std=c++17 -O3 -arch=native -o tiny tiny.cu\n"
-    "constexpr int kSize = 100;\nconstexpr int kFault = 0;\n";
+    "constexpr int kSize = 100;\nconstexpr int kFault = 0;\n"
+    "constexpr int kSamples = 7;\n";
 const char kProgram[] =
     "[ -n \"${CUDA_VISIBLE_DEVICES-7}\" ] || { "
     "echo 'No CUDA GPU to run on (hidden): do.' >&2; exit 1; }\n"
@@ -299,22 +300,28 @@ class CheckClaims : public StandIns {
         tool("cuobjdump",
              "printf '\\t\\tFunction : _Z3sumPf\\n  /*0000*/  RED.E.ADD R1 ; "
              "/* 0x1 */\\n  /*0010*/ EXIT ;\\n'\n");
-        ncu("\"8\"");
+        ncu("1,952");
     }
-    // Makes ncu print a table in which a counter has this value at last.
-    void ncu(const std::string &last) {
+    // Makes ncu print four launches of two kernels, of which one has this in a
+    // counter.
+    void ncu(const std::string &value) {
+        writeFile(dir_.path() / "csv",
+                  "==PROF== Connected\ngpu: x\n"
+                  "\"ID\",\"Kernel Name\",\"lts__t.sum\",\"lts__t.max\"\n"
+                  "\"\",\"\",\"request\",\"request\"\n"
+                  "\"0\",\"void sum<float>(T1 *, int)\",\"64\",\"32\"\n"
+                  "\"1\",\"void sum<float>(T1 *, int)\",\"" +
+                      value +
+                      "\",\"976\"\n"
+                      "\"2\",\"void sum<int>(T1 *, int)\",\"7\",\"n/a\"\n"
+                      "\"3\",\"add(float *)\",\"0.5\",\"2\"\n");
         tool("ncu",
              "for program; do :; done\n"
-             "grep -q 'kSize = 7;' \"$program\" || exit 1\n"
-             "case \"$*\" in *'--kernel-name sum --metrics lts__t.sum '*) ;; "
-             "*) exit 1;; esac\n"
-             "echo '==PROF== Connected'; echo 'gpu: x'\n"
-             "echo '\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\","
-             "\"Metric Value\"'\n"
-             "echo '\"0\",\"sum(float *, int)\",\"lts__t.sum\",\"\","
-             "\"1,952\"'\n"
-             "echo '\"1\",\"sum(float *, int)\",\"lts__t.sum\",\"\"," +
-                 last + "'\n");
+             "grep -q 'kSize = 100;' \"$program\" || exit 1\n"
+             "grep -q 'kSamples = 1;' \"$program\" || exit 1\n"
+             "case \"$*\" in *'--kernel-name regex:^('*) ;; *) exit 1;; esac\n"
+             "cat '" +
+                 (dir_.path() / "csv").string() + "'\n");
     }
     // Checks a ledger of one record with these checks.
     Outcome check(const std::string &checks, const std::string &targets) {
@@ -345,25 +352,54 @@ TEST_F(CheckClaims, CountsInstructionsForEachArchitecture) {
     EXPECT_EQ(check("- sass: sum: `RED` = 1\n", "sm_120").status, 1);
 }
 
-TEST_F(CheckClaims, ReadsTheLargestCounter) {
-    const Outcome sound =
-        check("- counter: sum: `lts__t.sum` = 1952\n", "sm_90");
-    EXPECT_EQ(sound.status, 0) << sound.err;
-    EXPECT_TRUE(
-        std::regex_search(sound.out, std::regex("\none-add +1  passed\n")))
-        << sound.out;
-    const Outcome wrong = check("- counter: sum: `lts__t.sum` = 8\n", "sm_90");
-    EXPECT_EQ(wrong.status, 1);
+TEST_F(CheckClaims, ComparesCountersOfEachLaunch) {
+    const auto passes = [&](const std::string &counter) {
+        const Outcome outcome = check("- counter: " + counter + "\n", "sm_90");
+        const bool passed = std::regex_search(
+            outcome.out, std::regex("\none-add +1  passed\n"));
+        EXPECT_EQ(passed, outcome.status == 0) << outcome.out << outcome.err;
+        EXPECT_EQ(passed, outcome.err.empty()) << outcome.err;
+        return passed;
+    };
+    EXPECT_TRUE(passes("sum<float>: `lts__t.sum = 2 * lts__t.max`"));
+    EXPECT_TRUE(passes("sum: `lts__t.sum >= 7`; in words"));
+    EXPECT_FALSE(passes("sum: `lts__t.sum >= 7.5`"));
+    EXPECT_TRUE(passes("sum<float>: part 2 of 2: `lts__t.sum = 1952`; n"));
+    EXPECT_FALSE(passes("sum<float>: part 1 of 2: `lts__t.sum = 1952`"));
+    EXPECT_TRUE(passes("add: `lts__t.max <= 64 / 4 / 8`"));
+    EXPECT_FALSE(passes("add: `lts__t.max <= 64 / 4 / 8.1`"));
+    EXPECT_TRUE(passes("add: `lts__t.sum * 2 = 1`"));
+    // What cannot be compared.
+    EXPECT_FALSE(passes("sum: part 1 of 2: `lts__t.sum >= 0`"));
+    EXPECT_FALSE(passes("sum<float>: part 3 of 2: `lts__t.sum >= 0`"));
+    EXPECT_FALSE(passes("ad: `lts__t.sum >= 0`"));
+    ncu("1,952.5");
+    EXPECT_FALSE(passes("sum<float>: part 2 of 2: `lts__t.sum = 1952`"));
+    const Outcome wrong = check("- counter: add: `lts__t.sum = 2`\n", "sm_90");
     EXPECT_EQ(wrong.err,
-              "one-add:\nthe largest lts__t.sum of sum is 1952.000000\n");
-    ncu("\"1,952.5\"");
-    EXPECT_EQ(check("- counter: sum: `lts__t.sum` <= 1952\n", "sm_90").status,
-              1);
-    EXPECT_EQ(check("- counter: sum: `other.sum` = 8\n", "sm_90").status, 1);
+              "one-add:\nadd, launch 1: lts__t.sum is 0.500000, 2 is "
+              "2.000000\n");
+}
+
+TEST_F(CheckClaims, EndsWhereACounterIsNotThere) {
+    const auto complaint = [&](const std::string &counter) {
+        const Outcome outcome = check("- counter: " + counter + "\n", "sm_90");
+        EXPECT_EQ(outcome.status, 1);
+        return outcome.err;
+    };
+    EXPECT_EQ(complaint("add: `other.sum = 0`"),
+              "check_claims: ncu gives no other.sum\n");
+    EXPECT_EQ(complaint("sum: `lts__t.max >= 0`"),
+              "check_claims: lts__t.max is 'n/a', no number\n");
+    EXPECT_EQ(complaint("add: `lts__t.sum + 1 = 0`"),
+              "check_claims: no * or /: +\n");
+    tool("ncu", "echo '==ERROR== Failed to find metric other'; exit 1\n");
+    EXPECT_NE(complaint("add: `other.sum = 0`").find("Failed to find metric"),
+              std::string::npos);
 }
 
 TEST_F(CheckClaims, SkipsWhatCannotBeAskedHere) {
-    const char kCounter[] = "- counter: sum: `lts__t.sum` = 1952\n";
+    const char kCounter[] = "- counter: sum: `lts__t.sum >= 7`\n";
     const auto skips = [](const Outcome &outcome, const std::string &why) {
         EXPECT_EQ(outcome.status, 0) << outcome.err;
         EXPECT_EQ(outcome.err, "");
