@@ -28,7 +28,8 @@ arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
 .PHONY: all run run-cpu cpu-builds check gate docs snippets help clean \
-	format evidence evidence-peers evidence-check-gpu check-gpu figures FORCE
+	format evidence evidence-peers evidence-check-gpu \
+	check-gpu repeat figures FORCE
 .PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence knobs, \
 	$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
@@ -80,6 +81,8 @@ build/check_claims: research/claims/check_claims.cc research/claims/code.h \
 	$(CXX) $(CXXFLAGS) -o $@ $(filter %.cc,$^) -pthread
 check-gpu: build/check_claims ## everything that only a GPU can test
 	@research/check_gpu.sh $(SOURCES)
+repeat: $(NAMES) ## run each lesson five times: what spreads more than it says
+	@research/repeat.sh $(NAMES)
 evidence-check-gpu: build/check_claims ## the same, recorded
 	evidence/capture.sh check-gpu $(SOURCES)
 evidence-peers: ## record the best kernels beside the libraries

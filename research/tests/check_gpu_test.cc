@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// research/check_gpu.sh and build/check_claims with stand-ins for everything
-// that needs a GPU: what counts as passed, failed or skipped, and that a
-// variant that ends otherwise than it should is a failure.
+// research/check_gpu.sh, build/check_claims and research/repeat.sh with
+// stand-ins for everything that needs a GPU: what counts as passed, failed or
+// skipped, and that a variant that ends otherwise than it should is a failure.
 
 #include <fstream>
 #include <regex>
@@ -424,6 +424,58 @@ TEST_F(CheckClaims, SaysWhatItCouldNotRun) {
     EXPECT_EQ(outcome.status, 1);
     EXPECT_NE(outcome.err.find("check_claims: "), std::string::npos);
     EXPECT_NE(outcome.err.find("broken"), std::string::npos);
+}
+
+class Repeat : public StandIns {
+   protected:
+    Repeat() : StandIns({"research/repeat.sh", "research/figures.awk"}) {}
+    // Runs repeat.sh on a program that prints this, N being 1, 2, ... 5.
+    Outcome repeat(const std::string &output) {
+        const auto file = root() / "build/tiny";
+        writeFile(file,
+                  "#!/bin/sh\necho . >>\"$0.runs\"\nN=$(wc -l <\"$0.runs\")\n" +
+                      output);
+        std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+        return runThere(::quoted(root() / "research/repeat.sh") + " tiny");
+    }
+};
+
+TEST_F(Repeat, SetsTheSpreadOverProcessesBesideThePrintedOne) {
+    const Outcome outcome = repeat(
+        "cat <<END\nTiny\n\n== device: x ==\nsms: 14\n\n== sweep: x ==\n"
+        "n ms us fastest GB/s spread_%\n"
+        "8 1.$N $((6 - N)).0* a 100 2.$N\n16 10.$N - - -5 99\n\n"
+        "All checks passed.\nEND\n");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out,
+              "\n== tiny-sweep: medians of five processes, and their spread "
+              "==\n"
+              "             row              ms              us            GB/s"
+              "  printed_%\n"
+              "               8       1.3~30.8!        3~133.3!         100~0.0"
+              "        2.3\n"
+              "              16        10.3~3.9               -          -5~0.0"
+              "         99\n"
+              "\ntiny: 5 figures, 2 marked\n");
+}
+
+TEST_F(Repeat, KnowsATableOfSpreads) {
+    const Outcome outcome = repeat(
+        "cat <<END\n== ns: x ==\nk a b\n1 1.$N 1.$N\n\n"
+        "== spread: x ==\nk a b\n1 50 9\nEND\n");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("        1.3~30.8       1.3~30.8!          -\n"),
+              std::string::npos)
+        << outcome.out;
+    EXPECT_NE(outcome.out.find("tiny: 2 figures, 1 marked\n"),
+              std::string::npos);
+}
+
+TEST_F(Repeat, FailsWhereARunDoes) {
+    const Outcome outcome =
+        repeat("echo 'FAILED: tiny' >&2; exit $((N / 3))\n");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err, "repeat.sh: tiny fails: FAILED: tiny\n");
 }
 
 }  // namespace

@@ -121,7 +121,8 @@ TEST_F(Makefile, HelpsWithEveryTarget) {
     const std::string help = make("help").out;
     for (const char *target :
          {"all ", "run ", "run-LESSON ", "check ", "evidence ",
-          "evidence-LESSON ", "evidence-peers ", "knobs-LESSON ", "ptx-LESSON ",
+          "evidence-LESSON ", "evidence-peers ", "check-gpu ",
+          "evidence-check-gpu ", "repeat ", "knobs-LESSON ", "ptx-LESSON ",
           "sass-LESSON ", "format ", "clean ", "help "})
         EXPECT_TRUE(holds("\n" + help, std::string("\n") + target)) << target;
 }
