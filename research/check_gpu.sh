@@ -77,9 +77,9 @@ check_lesson() {
     fi
     card 120 "$dir/native" >"$dir/native.out" 2>"$dir/err"
     expect_pass native $?
-    CUDA_CACHE_DISABLE=1 card 120 "$dir/ptx" >"$dir/ptx.out" 2>"$dir/err"
+    card 120 env CUDA_CACHE_DISABLE=1 "$dir/ptx" >"$dir/ptx.out" 2>"$dir/err"
     expect_pass ptx $?
-    CUDA_VISIBLE_DEVICES='' card 20 "$dir/reduced" >"$dir/err" 2>&1
+    card 20 env CUDA_VISIBLE_DEVICES= "$dir/reduced" >"$dir/err" 2>&1
     expect_complaint no_gpu $? '^No CUDA GPU to run on'
     card 20 "$dir/reduced" >/dev/full 2>"$dir/err"
     expect_complaint full_stdout $? 'could not be written to stdout'
