@@ -14,8 +14,9 @@ namespace fs = std::filesystem;
 class Makefile : public testing::Test {
    protected:
     Makefile() {
-        for (const char *name : {"Makefile", "atomics", "barrier_pipeline",
-                                 "research/peers", "research/run.sh"}) {
+        for (const char *name :
+             {"Makefile", "atomics", "barrier_pipeline", "research/peers",
+              "research/run.sh", "research/knobs.txt"}) {
             fs::create_directories((root() / name).parent_path());
             fs::copy(name, root() / name, fs::copy_options::recursive);
         }
@@ -141,8 +142,9 @@ TEST_F(Makefile, HelpsWithEveryTarget) {
     const std::string help = make("help").out;
     for (const char *target :
          {"all ", "run ", "run-LESSON ", "peers ", "check ", "evidence ",
-          "evidence-LESSON ", "ptx-LESSON ", "sass-LESSON ", "format ",
-          "clean ", "help "})
+          "evidence-LESSON ", "evidence-peers ", "check-gpu ",
+          "evidence-check-gpu ", "repeat ", "knobs-LESSON ", "ptx-LESSON ",
+          "sass-LESSON ", "format ", "clean ", "help "})
         EXPECT_TRUE(holds("\n" + help, std::string("\n") + target)) << target;
 }
 
