@@ -66,9 +66,10 @@ constexpr int kLaunches = kWarmupRuns + kSamples * kTimedRuns;
 // One element a thread; the tree needs a power of two.
 constexpr int kThreadsPerBlock = 256;
 static_assert(kThreadsPerBlock > 0 && kThreadsPerBlock <= 1024,
-              "a block has 1 to 1024 threads");
-static_assert((kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0,
-              "the tree would drop elements unless it can halve down to one");
+              "kThreadsPerBlock must be from 1 to 1024");
+static_assert(
+    (kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0,
+    "kThreadsPerBlock must be a power of two, or the tree drops some");
 
 // Elements a sum, smallest first. The largest is also that of the second part.
 constexpr int kNumSizes = 5;
