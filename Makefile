@@ -80,8 +80,8 @@ format: ## lay out every source with clang-format 14
 	"$(CLANG_FORMAT)" -i $(FORMATTED)
 
 # Tests: GoogleTest programs that need no GPU.
-TESTS := builds_test
-export CLANG_FORMAT
+TESTS := builds_test capture_test makefile_test
+export CLANG_FORMAT LESSONS
 build/tests/%: research/tests/%.cc | build
 	@mkdir -p $(@D)
 	@echo '#include <gtest/gtest.h>' | $(CXX) -E -x c++ - >/dev/null 2>&1 || \

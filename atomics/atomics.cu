@@ -27,8 +27,10 @@
 // Run:   ./atomics
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
 //
-// UNVERIFIED: not run on real hardware; nothing it prints may be published.
-// How that changes: research/REVIEW-PROCESS.md
+// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
+// CUDA 13.0 (V13.0.88), on 2026-11-29. The only output that may be published
+// is evidence/atomics/nvidia-h200-2026-11-29.txt.
+// How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
 #include <cmath>
@@ -98,11 +100,12 @@ __global__ void emptyKernel() {}
 
 // One thread adds one element to the one total; total must start at zero.
 // A warp reads 128 consecutive bytes and then adds 32 times to one address.
-// Nobody uses the old value, so each add is a reduction (RED) that the L2
-// cache performs, one after another as they share their address. The compiler
-// does not combine the adds of a warp: float addition may not be reordered.
-// (An int atomicAdd to one address it does combine, into one add a warp.)
-// No barrier. Launch: any block size, at least n threads in all.
+// Nobody uses the old value, so each add is a reduction (RED). Each goes to the
+// L2 cache as a request of its own, and the cache performs those to one address
+// one after another. The compiler does not combine the adds of a warp: float
+// addition may not be reordered. (An int atomicAdd to one address it does
+// combine, into one add a warp.) No barrier.
+// Launch: any block size, at least n threads in all.
 // snippet: global-atomic
 __global__ void sumGlobalAtomic(const float *in, float *total, size_t n) {
     const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -13,30 +13,35 @@
 //   pipelineRoleBarrier   cuda::barrier, two a buffer, each counting only the
 //                         threads that signal; the others wait by parity
 //
-// Held equal: data, tiles, buffers, warps, and the machine code that copies
-// and computes: loadTile and consumeTile are never inlined, because a compiler
-// that unrolls the copy differently in each kernel makes a difference that
-// looks like the barrier's. The only variable is the synchronisation.
+// Held equal: data, tiles, buffers, warps, and the code that copies and
+// computes. loadTile and consumeTile are never inlined: a compiler that
+// unrolled the copy differently in each kernel would make a difference that
+// looked like the barrier's. The only variable is the synchronisation.
 //
 // What came out on an H200: the split barrier does not pay here. With two
 // buffers and all threads counted, "this buffer is ready" and "the other one
 // is filled" come true at one moment, the one at which __syncthreads() would
 // let everybody go. Counting roles removes that coupling, but with equal tiles
-// the rate is still that of the slower group, and an arrival is more work than
-// a bar.sync. Where the barrier pays is a copy that no thread has to make: see
-// bulk_pipeline.cu. The program prints the ratios; the verdict is yours.
+// the rate is still that of the slower group, and to arrive and to wait takes
+// more instructions than __syncthreads(), which is one. Where the barrier pays
+// is a copy that no thread has to make: see bulk_pipeline.cu. The program
+// prints the ratios and no verdict.
 //
-// The input repeats with period 97, which divides neither tile nor warp, so a
-// tile or lane taken for another shows. The last tile is ragged.
+// The input repeats every 97 elements, and neither tile nor warp is a multiple
+// of that, so a tile or a lane taken for another shows. The last tile is
+// ragged.
 //
 // Needs: compute capability 8.0 or newer, CUDA 12.5 or newer, C++17.
-// Build: nvcc -std=c++17 -O3 -arch=native -o barrier_pipeline
-// barrier_pipeline.cu Run:   ./barrier_pipeline Exit:  0 every check held; 1 a
-// check or a CUDA call failed; 77 the GPU has
+// Build:
+//   nvcc -std=c++17 -O3 -arch=native -o barrier_pipeline barrier_pipeline.cu
+// Run:   ./barrier_pipeline
+// Exit:  0 every check held; 1 a check or a CUDA call failed; 77 the GPU has
 //        no hardware barrier.
 //
-// UNVERIFIED: not run on real hardware; nothing it prints may be published.
-// How that changes: research/REVIEW-PROCESS.md
+// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
+// CUDA 13.0 (V13.0.88), on 2026-11-29. The only output that may be published
+// is evidence/barrier_pipeline/nvidia-h200-2026-11-29.txt.
+// How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
 #include <cmath>
@@ -87,6 +92,7 @@ static_assert(kProducerThreads > 0 && kConsumerThreads > 0,
 constexpr size_t kElems = 4 * 1024 * 1024 + 611;
 constexpr size_t kTileElems = 1024;
 constexpr int kBuffers = 2;
+static_assert(kBuffers == 2, "stage ^= 1 changes between two");
 
 // At most this many blocks share an SM, and none is without a tile.
 constexpr int kBlocksPerSm = 2;
@@ -172,14 +178,14 @@ __global__ void pipelineSyncthreads(const float *in, float *out, size_t n) {
     // end snippet
 }
 
-// The producer-consumer pattern of the CUDA C++ Programming Guide (v13.0,
-// "Producer-Consumer Pattern through Spatial Partitioning"). A phase of a
+// The producer-consumer pattern of the CUDA C++ Programming Guide 13.0, section
+// "Spatial Partitioning (also known as Warp Specialization)". A phase of a
 // barrier ends when all kThreadsPerBlock threads have arrived; arrive() does
-// not wait. Producers wait on ready alone and consumers on filled alone, so
-// a group that is ahead does other work instead of waiting for its signal to
-// be taken. The token that arrive() returns would be for waiting, which the
-// signalling group never does, so it is dropped. Each thread is in one group
-// for good: it arrives once in every phase of every barrier.
+// not wait. Producers wait on ready alone and consumers on filled alone, so a
+// group that is ahead goes on to its next tile instead of waiting for its
+// signal to be taken. The token that arrive() returns would be for waiting,
+// which the signalling group never does, so it is dropped. Each thread is in
+// one group for good: it arrives once in every phase of every barrier.
 // Launch: kThreadsPerBlock threads, at most numTiles(n) blocks.
 __global__ void pipelineSplitBarrier(const float *in, float *out, size_t n) {
     __shared__ float buffers[kBuffers][kTileElems];
@@ -217,12 +223,12 @@ __global__ void pipelineSplitBarrier(const float *in, float *out, size_t n) {
     // end snippet
 }
 
-// The same hand-over, but a barrier counts only the threads that signal on it
-// and the other group waits for the parity of its phase. Phases are numbered
-// 0, 1, 2, ... and wait_parity(p) returns once the phase of parity p before
-// the current one, or a later one, is over. A fresh barrier is in phase 0, so
-// parity 1 (the phase before) passes at once: the buffers start out empty.
-// wait_parity is an extension of libcu++; std::barrier has no such thing.
+// The same hand-over, but a barrier counts only the threads that signal on it,
+// and the other group waits by parity. Phases are numbered 0, 1, 2, ... and
+// wait_parity(p) waits as long as the number of the current phase has parity
+// p. A fresh barrier is in phase 0, so wait_parity(1) passes at once: that is
+// how the producers find both buffers empty. wait_parity is an extension of
+// libcu++; std::barrier has no such thing.
 // Launch: kThreadsPerBlock threads, at most numTiles(n) blocks.
 __global__ void pipelineRoleBarrier(const float *in, float *out, size_t n) {
     __shared__ float buffers[kBuffers][kTileElems];

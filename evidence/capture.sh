@@ -62,7 +62,7 @@ reduction=research/reduced/$name.sed
 [ -r "$reduction" ] || die "there is no $reduction to make the reduced copy with"
 
 NVCC=${NVCC:-nvcc}
-nvcc() { "$NVCC" "$@"; }
+nvcc() { command "$NVCC" "$@"; }
 command -v "$NVCC" >/dev/null ||
     die "no CUDA compiler $NVCC: install the CUDA Toolkit, or set NVCC to where it is"
 command -v nvidia-smi >/dev/null ||
@@ -92,7 +92,8 @@ trap 'rm -rf "$work" "$partial"' EXIT
 trap 'exit 1' HUP INT TERM
 
 # Builds $work/$1/$name.cu by the lesson's Build line, with more flags in $2.
-build_line=$(sed -n 's|^// Build: ||p' "$lesson")
+# The Build command stands on the line of the word or alone on the next.
+build_line=$(sed -n '/^\/\/ Build:/{s|^// Build: *||;/./!{n;s|^// *||;};p;q;}' "$lesson")
 case $build_line in
     "nvcc "*" -o $name $name.cu") ;;
     *) die "$lesson needs a line '// Build: nvcc FLAGS -o $name $name.cu' in its header" ;;

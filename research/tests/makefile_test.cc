@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+//
+// The Makefile in a copy of the tree, with a stand-in for nvcc: what it builds
+// lessons for, when it builds them again, and what it says when it cannot.
+
+#include <gtest/gtest.h>
+
+#include "shell.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class Makefile : public testing::Test {
+   protected:
+    Makefile() {
+        for (const char *name :
+             {"Makefile", "atomics", "barrier_pipeline", "research/run.sh"}) {
+            fs::create_directories((root() / name).parent_path());
+            fs::copy(name, root() / name, fs::copy_options::recursive);
+        }
+        tool(
+            "nvcc",
+            "while [ $# -gt 0 ]; do case $1 in -o) out=$2;; esac; shift; done\n"
+            "cp '" +
+                (dir_.path() / "program").string() +
+                "' \"$out\" && chmod +x \"$out\"\n");
+        program("exit 0\n");
+        tool("nvidia-smi", "exit 9\n");
+    }
+
+    fs::path root() const { return dir_.path() / "a tree"; }
+    void tool(const std::string &name, const std::string &body) {
+        const fs::path file = dir_.path() / "bin" / name;
+        writeFile(file, "#!/bin/sh\n" + body);
+        fs::permissions(file, fs::perms::owner_all);
+    }
+    // What every lesson does when it runs.
+    void program(const std::string &body) {
+        writeFile(dir_.path() / "program", "#!/bin/sh\n" + body);
+    }
+    Outcome make(const std::string &arguments) {
+        return run("unset NVCC NVCCFLAGS ARCH MAKEFLAGS MAKELEVEL; PATH=" +
+                   quoted(dir_.path() / "bin") +
+                   ":$PATH; export PATH; timeout 60 make -C " + quoted(root()) +
+                   " --no-print-directory " + arguments);
+    }
+    TempDir dir_;
+};
+
+bool holds(const std::string &text, const std::string &part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST_F(Makefile, BuildsForTheGpuItFindsButNoOlderThanALessonNeeds) {
+    EXPECT_TRUE(holds(make("atomics").out, "-arch=sm_75 -o build/atomics"));
+    EXPECT_TRUE(holds(make("barrier_pipeline").out, "-arch=sm_80"));
+    tool("nvidia-smi", "echo 7.5; echo 9.0\n");
+    EXPECT_TRUE(holds(make("-n -B atomics").out, "-arch=sm_75"));
+    EXPECT_TRUE(holds(make("-n -B barrier_pipeline").out, "-arch=sm_80"));
+    tool("nvidia-smi", "echo 12.0\n");
+    EXPECT_TRUE(holds(make("atomics").out, "-arch=sm_120"));
+    EXPECT_TRUE(holds(make("barrier_pipeline").out, "-arch=sm_120"));
+    EXPECT_TRUE(holds(make("atomics ARCH=sm_86").out, "-arch=sm_86"));
+}
+
+TEST_F(Makefile, BuildsAgainWhenSourceOrFlagsChangedAndOnlyThen) {
+    EXPECT_TRUE(holds(make("-j2").out, "-o build/atomics"));
+    EXPECT_EQ(make("").out, "");
+    EXPECT_TRUE(holds(make("NVCCFLAGS=-g").out, "nvcc -g -arch=sm_75"));
+    EXPECT_TRUE(holds(make("").out, "nvcc -std=c++17 -O3 -arch=sm_75"));
+    EXPECT_EQ(make("").out, "");
+    EXPECT_EQ(
+        run("touch -d '+2 seconds' " + quoted(root() / "atomics/atomics.cu"))
+            .status,
+        0);
+    EXPECT_TRUE(holds(make("").out, "-o build/atomics"));
+    EXPECT_FALSE(holds(make("").out, "-o build/barrier_pipeline"));
+}
+
+TEST_F(Makefile, SaysHowEachRunEnded) {
+    const Outcome passed = make("run");
+    EXPECT_EQ(passed.status, 0) << passed.err;
+    EXPECT_TRUE(holds(passed.out, "atomics: passed\nbarrier_pipeline: passed"));
+    program("exit 77\n");
+    EXPECT_EQ(make("run").status, 0);
+    EXPECT_TRUE(holds(make("run-atomics").out, "atomics: passed"))
+        << "not built again";
+    EXPECT_TRUE(holds(make("-B run").out, "barrier_pipeline: skipped"));
+    program("echo 'FAILED: tiny' >&2; exit 1\n");
+    const Outcome failed = make("-B run");
+    EXPECT_NE(failed.status, 0);
+    EXPECT_TRUE(holds(failed.out, "atomics: failed (exit 1)"));
+    EXPECT_TRUE(holds(failed.out, "barrier_pipeline: failed (exit 1)"));
+    EXPECT_TRUE(holds(failed.err, "FAILED: tiny"));
+    EXPECT_FALSE(holds(failed.err, "run-cpu"));
+}
+
+TEST_F(Makefile, NamesTheWayOutWithoutAGpu) {
+    program("echo 'No CUDA GPU to run on (why): do.' >&2; exit 1\n");
+    const Outcome ran = make("run");
+    EXPECT_NE(ran.status, 0);
+    EXPECT_TRUE(holds(ran.err, "Without one, make run-cpu runs"));
+}
+
+TEST_F(Makefile, SaysWhichToolIsMissing) {
+    const Outcome compiler = make("NVCC=nonesuch");
+    EXPECT_NE(compiler.status, 0);
+    EXPECT_TRUE(holds(compiler.err, "No CUDA compiler 'nonesuch': install"));
+    const Outcome format = make("format CLANG_FORMAT=nonesuch");
+    EXPECT_NE(format.status, 0);
+    EXPECT_TRUE(holds(format.err, "No clang-format 14: install"));
+    if (run("command -v cuobjdump").status == 0) return;
+    const Outcome sass = make("sass-atomics");
+    EXPECT_NE(sass.status, 0);
+    EXPECT_TRUE(holds(sass.err, "No cuobjdump: install"));
+}
+
+TEST_F(Makefile, HelpsWithEveryTarget) {
+    const std::string help = make("help").out;
+    for (const char *target : {"all ", "run ", "run-LESSON ", "check ",
+                               "evidence ", "evidence-LESSON ", "ptx-LESSON ",
+                               "sass-LESSON ", "format ", "clean ", "help "})
+        EXPECT_TRUE(holds("\n" + help, std::string("\n") + target)) << target;
+}
+
+TEST_F(Makefile, CleansUpAfterItself) {
+    make("");
+    EXPECT_TRUE(fs::exists(root() / "build/atomics"));
+    EXPECT_EQ(make("clean").status, 0);
+    EXPECT_FALSE(fs::exists(root() / "build"));
+}
+
+}  // namespace
