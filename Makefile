@@ -3,7 +3,7 @@
 # make help says what there is to make. Everything goes into build/.
 
 # The lessons, without .cu. This is the only list of them.
-LESSONS := atomics/atomics barrier_pipeline/barrier_pipeline
+LESSONS := atomics/atomics atomics/contention barrier_pipeline/barrier_pipeline
 
 NVCC ?= nvcc
 NVCCFLAGS ?= -std=c++17 -O3
@@ -27,8 +27,9 @@ minimum = $(shell sed -n \
 arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
-.PHONY: all run check help clean format evidence FORCE
-.PHONY: $(NAMES) $(foreach p,run ptx sass evidence,$(NAMES:%=$p-%))
+.PHONY: all run run-cpu cpu-builds check gate docs snippets help clean format evidence figures \
+	FORCE
+.PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence,$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
 all: $(NAMES) ## build every lesson
@@ -70,6 +71,27 @@ evidence: ## record every lesson's transcript on this machine's GPU
 $(NAMES:%=evidence-%): evidence-%: ## evidence-LESSON: record one
 	evidence/capture.sh $(call source,$*)
 
+figures: ## draw evidence/figures from the transcripts
+	@research/figures/draw.sh
+
+# The lessons on the CPU: right or wrong, never fast or slow.
+$(NAMES:%=build/cpu/%): build/cpu/%: FORCE
+	@mkdir -p $(@D)
+	@research/cpu_runner/build.sh plain $(call source,$*) $@
+run-cpu: $(NAMES:%=build/cpu/%) ## run every lesson's kernels on the CPU
+	@research/run.sh $(NAMES:%=cpu/%)
+$(NAMES:%=run-cpu-%): run-cpu-%: build/cpu/% ## run-cpu-LESSON: run one there
+	@research/run.sh cpu/$*
+# What all programs for the CPU share; once, before tests build many at a time.
+cpu-builds:
+	@for build in plain asan tsan; do \
+	research/cpu_runner/build.sh $$build || exit 1; done
+# A lesson's own functions; the test includes the lesson.
+$(NAMES:%=build/tests/%_test): build/tests/%_test: cpu-builds FORCE
+	@mkdir -p $(@D)
+	@REDUCE=no TEST=research/tests/$*_test.cc research/cpu_runner/build.sh \
+	asan $(call source,$*) $@
+
 # clang-format's output differs from one major version to the next.
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 FORMATTED = $(SOURCES) $(wildcard research/*/*.cc research/*/*.h)
@@ -79,15 +101,37 @@ format: ## lay out every source with clang-format 14
  make CLANG_FORMAT=..." >&2; exit 1; }
 	"$(CLANG_FORMAT)" -i $(FORMATTED)
 
-# Tests: GoogleTest programs that need no GPU.
-TESTS := builds_test capture_test makefile_test
+# The gate: what is published is what the sources and the transcripts bear out.
+GATE := $(wildcard research/gate/*.cc)
+GATE_PARTS := $(filter-out %/main.cc,$(GATE))
+GATE_HEADERS := $(wildcard research/gate/*.h)
+build/gate: $(GATE) $(GATE_HEADERS) | build
+	$(CXX) $(CXXFLAGS) -o $@ $(GATE)
+gate: build/gate ## the gate alone: sources, transcripts and text in step
+	@build/gate
+docs: build/gate ## weave the READMEs from sources and transcripts
+	@build/gate --weave
+snippets: build/gate ## write build/snippets/LESSON/NAME.cu
+	@build/gate --snippets build/snippets
+build/tests/claims_test: research/gate/read.cc $(GATE_HEADERS)
+build/tests/claims_test: PARTS = research/gate/read.cc
+build/tests/gate_test: $(GATE_PARTS) $(GATE_HEADERS) build/gate
+build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
+	-fno-sanitize-recover=all $(GATE_PARTS)
+
+# Tests: GoogleTest programs that need no GPU; :N runs one in N parts. PARTS are
+# further sources.
+TESTS := mutants_test:6 lessons_on_cpu_test:9 cpu_runner_test builds_test \
+	capture_test claims_test figures_test gate_test makefile_test \
+	$(NAMES:%=%_test)
+test_names := $(foreach t,$(TESTS),$(firstword $(subst :, ,$t)))
 export CLANG_FORMAT LESSONS
-build/tests/%: research/tests/%.cc | build
+build/tests/%: research/tests/%.cc $(wildcard research/tests/*.h) | build
 	@mkdir -p $(@D)
 	@echo '#include <gtest/gtest.h>' | $(CXX) -E -x c++ - >/dev/null 2>&1 || \
 	{ echo "No GoogleTest for $(CXX): install libgtest-dev." >&2; exit 1; }
-	$(CXX) $(CXXFLAGS) -o $@ $< -lgtest -lgtest_main -pthread
-check: $(TESTS:%=build/tests/%) ## every test that needs no GPU
+	$(CXX) $(CXXFLAGS) -o $@ $< $(PARTS) -lgtest -lgtest_main -pthread
+check: cpu-builds $(test_names:%=build/tests/%) ## every test that needs no GPU
 	@research/check.sh $(TESTS:%=build/tests/%)
 
 clean: ## remove build/

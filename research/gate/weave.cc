@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT
+
+#include "weave.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+
+namespace gate {
+
+namespace fs = std::filesystem;
+
+// --- numbers with units ---
+
+// Both end where a word ends. An x between two numbers, with a blank before
+// it, is no unit (4 x 4 tiles).
+static const char kUnit[] =
+    "(?:[num]?s|[mu]sec|(?:nano|micro|milli)?seconds?|%|percent|x|"
+    "times(?: (?:as|faster|slower|longer|more|less))?|"
+    "[A-Za-z]{1,20}(?:/s| per second)|[A-Z]?FLOPS)(?!\\w)";
+static const char kMarks[] = "[*_`]{0,3}";
+
+// A number is a run of digits, perhaps with points, commas or an exponent,
+// that is no part of a word (so not the 90 of sm_90). Its unit follows at
+// once, or after blanks, one line end or the marks of emphasis and code: ns,
+// us, ms, s or these written out; % or percent; x (4x), and times behind a
+// fraction or before a comparison; anything a second (GB/s); FLOPS. A micro
+// sign, a mu, a multiplication sign and special blanks count as what they stand
+// for. No units are minutes, days, bytes, elements. In a Markdown table, a cell
+// that begins with a digit has the unit that the column's header names. And a
+// number of three decimals or more has been measured, whatever stands behind
+// it.
+std::vector<Piece> findUnits(const std::string &original) {
+    static const char *const kSame[][2] = {
+        {"\u00a0", " "}, {"\u2009", " "},  {"\u202f", " "},  {"&nbsp;", " "},
+        {"\u00b5", "u"}, {"\u03bc", "u"},  {"&micro;", "u"}, {"&mu;", "u"},
+        {"\u00d7", "x"}, {"&times;", "x"}, {"\uff05", "%"},  {"&thinsp;", " "}};
+    std::string text = original;
+    for (const auto &[from, to] : kSame)
+        for (size_t at = 0; (at = text.find(from, at)) != text.npos;)
+            text.replace(at, std::strlen(from), to);
+
+    static const std::regex kNumber(
+        "(\\d[\\d.,]{0,30}(?:[eE][-+]?\\d{1,4})?)" + std::string(kMarks) +
+        "(?:[ \\t\\r]{1,9}x(?= ?\\d)|[ \\t\\r]{0,9}\\n?" + "[ \\t>]{0,9}" +
+        kMarks + "(" + kUnit + "))?");
+    std::vector<Piece> found;
+    size_t number = 1;
+    const auto isWord = [&](size_t i) {
+        return std::isalnum(static_cast<unsigned char>(text[i])) ||
+               text[i] == '_';
+    };
+    for (size_t at = 0; at < text.size(); ++at) {
+        number += text[at] == '\n';
+        std::smatch unit;
+        if (std::isdigit(static_cast<unsigned char>(text[at])) &&
+            std::regex_search(text.cbegin() + at, text.cend(), unit, kNumber,
+                              std::regex_constants::match_continuous)) {
+            const bool count = unit.str(2) == "times" &&
+                               unit.str(1).find('.') == std::string::npos;
+            if ((unit[2].matched && !count) ||
+                match(unit.str(1), "\\d+\\.\\d{3,}[.,]?"))
+                found.push_back(
+                    {number, trim(unit.str(1) + " " + unit.str(2))});
+            at += unit.length(1) - 1;
+        }
+        while (isWord(at) && at + 1 < text.size() && isWord(at + 1)) ++at;
+    }
+
+    static const std::regex kHeader("(?:^|[^A-Za-z])(" + std::string(kUnit) +
+                                    ")");
+    Lines units;
+    number = 0;
+    for (const std::string &line : splitLines(text)) {
+        ++number;
+        const bool header = units.empty();
+        size_t column = 0;
+        if (!startsWith(trim(line), "|") || line.size() > 2000)
+            units.clear();
+        else
+            for (std::string cell : split(trim(line).substr(1), "|")) {
+                cell = trim(cell);
+                std::smatch unit;
+                if (header)
+                    units.push_back(std::regex_search(cell, unit, kHeader)
+                                        ? unit.str(1)
+                                        : "");
+                else if (column < units.size() && !units[column].empty() &&
+                         match(cell, kMarks + std::string("\\d.*")))
+                    found.push_back({number, cell + " " + units[column]});
+                ++column;
+            }
+    }
+    return found;
+}
+
+// --- what is woven ---
+
+static const char kNotYet[] = "not yet recorded";
+
+// Where the figures of a lesson, or of another folder of transcripts, come
+// from: a transcript if it is ready.
+struct Source {
+    enum { kUnknown, kBroken, kNotRecorded, kReady } state;
+    const Transcript *transcript;
+};
+
+// A lesson's figures are those of the transcript that its Verified block
+// names. Those of peers, check-gpu and knobs-LESSON are those of the newest
+// current transcript whose lessons are all Verified.
+static Source findSource(const Repository &repository,
+                         const std::string &name) {
+    if (const Lesson *lesson = repository.lesson(name)) {
+        const Transcript *transcript =
+            repository.transcript(lesson->published());
+        if (lesson->usable && !lesson->verified())
+            return {Source::kNotRecorded, nullptr};
+        const bool ready = lesson->usable && transcript && transcript->usable;
+        return {ready ? Source::kReady : Source::kBroken, transcript};
+    }
+    if (name != "peers" && name != "check-gpu" &&
+        !(startsWith(name, "knobs-") && repository.lesson(name.substr(6))))
+        return {Source::kUnknown, nullptr};
+    Source newest = {Source::kNotRecorded, nullptr};
+    for (const Transcript &transcript : repository.transcripts) {
+        if (transcript.folder != name) continue;
+        bool usable = transcript.usable;
+        for (const auto &[fingerprint, path] : transcript.sources)
+            for (const Lesson &lesson : repository.lessons)
+                if (lesson.path == path && !lesson.usable)
+                    return {Source::kBroken, nullptr};
+                else if (lesson.path == path)
+                    usable = usable && lesson.verified();
+        if (usable && (!newest.transcript || newest.transcript->field("date") <
+                                                 transcript.field("date")))
+            newest = {Source::kReady, &transcript};
+    }
+    return newest;
+}
+
+// One README on its way through the loom.
+class Loom {
+   public:
+    Loom(const Repository &repository, const Readme &readme)
+        : repository_(repository),
+          path_(readme.path),
+          lines_(splitLines(readme.text)) {}
+
+    Woven weave() {
+        const std::string kMarker =
+            "<!-- (output|snippet|figure|index)(?: (.*\\S))? -->";
+        for (; at_ < lines_.size(); ++at_) {
+            const auto marker = match(lines_[at_], kMarker);
+            if (marker)
+                weaveBlock((*marker)[0], (*marker)[1]);
+            else if (isMarker(lines_[at_]))
+                broken(
+                    "this marker is not alone in its line, or ends what "
+                    "did not begin; mend it");
+            else
+                weaveLine(lines_[at_]);
+        }
+        if (!woven_.whole) return woven_;  // inside and outside are mixed up
+        for (const Piece &unit : findUnits(plain_))
+            fault(unit.line, 5,
+                  "'~' has a unit or three decimals, and stands outside "
+                  "markers; weave it from a transcript or leave it out",
+                  {unit.text});
+        return woven_;
+    }
+
+   private:
+    void fault(size_t line, int rule, const std::string &text,
+               const Lines &values = {}) {
+        woven_.faults.push_back({path_, line, rule, fill(text, values)});
+    }
+
+    // The marker in this line does not pair up: the line stays as it is.
+    void broken(const char *text) {
+        fault(at_ + 1, 5, text);
+        woven_.whole = false;
+        keep(lines_[at_], "");
+    }
+
+    // Takes over a line, of which plain shows outside markers.
+    void keep(const std::string &line, const std::string &plain) {
+        woven_.text += line + "\n";
+        plain_ += plain + "\n";
+    }
+
+    static bool isMarker(const std::string &line) {
+        return line.find("<!--") != line.npos &&
+               match(trim(line),
+                     ".*<!--\\s*(?:output|snippet|figure|index|end)\\b.*")
+                   .has_value();
+    }
+
+    // Reports that what stands in a line is not what name stands for.
+    void stale(size_t line, const std::string &name) {
+        if (notRecorded_)
+            fault(line, 6,
+                  "no Verified run bears out '~', so '~' belongs "
+                  "here; run make docs",
+                  {name, kNotYet});
+        else
+            fault(line, 5,
+                  "this is not what the source of '~' has; run make docs",
+                  {name});
+    }
+
+    // Keeps a block's two markers, and puts between them what belongs there.
+    void weaveBlock(const std::string &kind, const std::string &name) {
+        size_t end = at_ + 1;
+        while (end < lines_.size() && !isMarker(lines_[end])) ++end;
+        if (end == lines_.size() || inFence_ ||
+            name.empty() != (kind == "index") ||
+            lines_[end] != "<!-- end " + kind + " -->")
+            return broken(
+                "this marker is incomplete, or inside a fence, or "
+                "the next marker is not its end; mend it");
+        const Lines shown(lines_.begin() + at_ + 1, lines_.begin() + end);
+        notRecorded_ = false;
+        const auto body = kind == "output"    ? outputBody(name)
+                          : kind == "snippet" ? snippetBody(name)
+                          : kind == "figure"  ? figureBody(name)
+                                              : indexBody();
+        const Lines want = body ? splitLines(*body) : shown;
+        size_t same = 0;
+        while (same < want.size() && same < shown.size() &&
+               want[same] == shown[same])
+            ++same;
+        if (want != shown) stale(at_ + 2 + same, trim(kind + " " + name));
+        keep(lines_[at_], kind == "figure" ? name : "");
+        for (const std::string &line : want) woven_.text += line + "\n";
+        plain_ += std::string(shown.size(), '\n');
+        keep(lines_[end], "");
+        at_ = end;
+    }
+
+    // Takes over a line outside blocks, with the values of its inline markers.
+    void weaveLine(const std::string &line) {
+        const std::string text = trim(line);
+        if (startsWith(text, "```") || startsWith(text, "~~~")) {
+            if (!inFence_ && text.substr(3) != "sh")
+                fault(at_ + 1, 5,
+                      "outside markers a fence begins ```sh and "
+                      "holds commands; weave output and code");
+            inFence_ = !inFence_;
+        }
+        if (line.size() > 2000)
+            fault(at_ + 1, 5, "this line is longer than 2000 bytes; break it");
+        if (startsWith(line, "    ") && text.find_last_of(";{}") != text.npos &&
+            text.find_last_of(";{}") + 1 == text.size())
+            fault(at_ + 1, 5, "code stands outside markers; weave it");
+        if (line.find_first_of("!<") != line.npos &&
+            match(line, ".*(?:!\\[|<(?:img|pre|picture|table)\\b).*"))
+            fault(at_ + 1, 5,
+                  "a figure or output stands outside markers; "
+                  "weave it");
+        static const char kOpen[] = "<!--=", kClose[] = "<!--/-->";
+        std::string result, plain;
+        size_t at = 0;
+        while (line.find("<!--=", at) != line.npos ||
+               line.find(kClose, at) != line.npos) {
+            const size_t open = line.find(kOpen, at);
+            const size_t value = line.find("-->", open) + 3;
+            const size_t close = line.find(kClose, at);
+            if (open == line.npos || close == line.npos || value < open ||
+                value > close || line.find(kOpen, open + 1) < close)
+                return broken(
+                    "'<!--= NAME -->' and '<!--/-->' do not pair up "
+                    "in this line; mend them");
+            if (inFence_ || match(line.substr(0, open), "[-\\s>*+.)\\d]*"))
+                fault(at_ + 1, 5,
+                      "an inline marker does not work in a fence "
+                      "or at the start of a line; move it");
+            const std::string name =
+                trim(line.substr(open + 5, value - 3 - open - 5));
+            const std::string shown = line.substr(value, close - value);
+            notRecorded_ = false;
+            const std::string want = inlineValue(name).value_or(shown);
+            if (want != shown) stale(at_ + 1, name);
+            plain += line.substr(at, open - at) + "|";
+            result += line.substr(at, value - at) + want + kClose;
+            at = close + std::strlen(kClose);
+        }
+        keep(result + line.substr(at), plain + line.substr(at));
+    }
+
+    // The section that name begins with, and rest, what is left of name. If
+    // there is no run to show, sets notRecorded_ and returns nullptr.
+    const Section *findSection(const std::string &name, std::string *rest) {
+        const auto parts = match(name, "([^/]+)/([^/]+)(?:/(.*))?");
+        const Source source = findSource(repository_, parts ? (*parts)[0] : "");
+        if (!parts || source.state == Source::kUnknown) {
+            fault(at_ + 1, 5,
+                  "'~' begins with no lesson or folder of "
+                  "transcripts; mend the name",
+                  {name});
+            return nullptr;
+        }
+        *rest = (*parts)[2];
+        const Section *section = nullptr;
+        bool known = source.state != Source::kReady;
+        if (source.state == Source::kReady)
+            known = (section = source.transcript->section((*parts)[1]));
+        if (const Lesson *lesson = repository_.lesson((*parts)[0])) {
+            Faults ignored;  // rule 4 reports them
+            known = false;
+            for (const SourceSection &other : sectionsOf(*lesson, &ignored))
+                known = known || other.name == (*parts)[1];
+        }
+        if (!known)
+            fault(at_ + 1, 5, "there is no section '~'; mend the name",
+                  {(*parts)[0] + "/" + (*parts)[1]});
+        notRecorded_ = known && source.state == Source::kNotRecorded;
+        return section;
+    }
+
+    // The following four return what belongs between markers; nothing where
+    // that cannot be told, for a reason that is reported.
+
+    std::optional<std::string> outputBody(const std::string &name) {
+        std::string rest;
+        const Section *section = findSection(name, &rest);
+        if (notRecorded_) return kNotYet;
+        if (!section) return std::nullopt;
+        std::string body = "```text\n";
+        for (const std::string &line : section->lines) body += line + "\n";
+        return body + "```\n";
+    }
+
+    std::optional<std::string> inlineValue(const std::string &name) {
+        std::string place;
+        const Section *section = findSection(name, &place);
+        if (notRecorded_) return kNotYet;
+        if (!section) return std::nullopt;
+        const auto figure = section->figure(place);
+        if (!figure)
+            fault(at_ + 1, 5, "'~' has no '~'; name ROW/COLUMN or LABEL",
+                  {section->name, place});
+        return figure;
+    }
+
+    std::optional<std::string> snippetBody(const std::string &name) {
+        Faults ignored;  // rule 7 reports them
+        for (const Lesson &lesson : repository_.lessons)
+            for (const Snippet &snippet : snippetsOf(lesson, &ignored))
+                if (name == lesson.name + "/" + snippet.name)
+                    return "```cuda\n" + snippet.code + "```\n";
+        fault(at_ + 1, 7, "there is no snippet '~'; name one that a lesson has",
+              {name});
+        return std::nullopt;
+    }
+
+    // make figures draws a figure, and notes in it what it drew it from.
+    std::optional<std::string> figureBody(const std::string &marker) {
+        const auto parts = match(marker, "([^/]+)/([a-z0-9-]+): (.+)");
+        const Source source = findSource(repository_, parts ? (*parts)[0] : "");
+        if (!parts || source.state == Source::kUnknown)
+            fault(at_ + 1, 5,
+                  "a figure's marker reads 'figure LESSON/NAME: "
+                  "what it shows'; mend it");
+        notRecorded_ = source.state == Source::kNotRecorded;
+        if (notRecorded_) return kNotYet;
+        if (source.state != Source::kReady) return std::nullopt;
+        const std::string figure =
+            fill("evidence/figures/~-~.svg", {(*parts)[0], (*parts)[1]});
+        const std::string file = repository_.root + "/" + figure;
+        const std::string drawn =
+            fill("<!-- drawn from ~ ~ -->",
+                 {source.transcript->path, source.transcript->checksum});
+        if (!fs::is_regular_file(file) ||
+            readFile(file).find(drawn) == std::string::npos)
+            fault(at_ + 1, 5,
+                  "~ is missing, or not drawn from ~; run make "
+                  "figures",
+                  {figure, source.transcript->path});
+        const fs::path here = fs::path("/" + path_).parent_path();
+        return fill(
+            "![~](~)\n",
+            {(*parts)[2], fs::path("/" + figure).lexically_relative(here)});
+    }
+
+    std::optional<std::string> indexBody() {
+        if (repository_.transcripts.empty()) return kNotYet;
+        std::string body =
+            "| lesson | GPU | capability | toolkit | driver | date | sanitizer "
+            "| source | transcript |\n|---|---|---|---|---|---|---|---|---|\n";
+        for (const Transcript &run : repository_.transcripts) {
+            if (!run.whole) return std::nullopt;
+            body += fill(
+                "| ~ | ~ | ~ | ~ | ~ | ~ | ~ | ~ | [~](~) |\n",
+                {run.folder, run.field("gpu"), run.field("compute capability"),
+                 run.field("toolkit"), run.field("driver"),
+                 run.field("date").substr(0, 10), run.field("sanitizer"),
+                 run.current ? "current" : "earlier",
+                 fs::path(run.path).filename(),
+                 fs::path(run.path).lexically_relative("evidence")});
+        }
+        return body;
+    }
+
+    const Repository &repository_;
+    const std::string path_;
+    const Lines lines_;
+    size_t at_ = 0;             // the line that is woven, from 0
+    bool inFence_ = false;      // outside blocks
+    bool notRecorded_ = false;  // what is woven waits for a run
+    std::string plain_;         // what stands outside markers, line by line
+    Woven woven_;
+};
+
+Woven weaveReadme(const Repository &repository, const Readme &readme) {
+    return Loom(repository, readme).weave();
+}
+
+// --- writing ---
+
+// Puts text into the file as a whole: through a temporary file beside it.
+static void replaceFile(const std::string &path, const std::string &text) {
+    const std::string partial = path + ".partial." + std::to_string(getpid());
+    errno = 0;
+    std::ofstream file(partial, std::ios::binary);
+    file << text;
+    file.close();
+    if (file && std::rename(partial.c_str(), path.c_str()) == 0) return;
+    const std::string reason = std::strerror(errno);
+    std::remove(partial.c_str());
+    throw CouldNotRun(path + " cannot be written (" + reason +
+                      "); it is as it was");
+}
+
+Faults weaveAll(Repository *repository) {
+    Faults faults = checkEvidence(repository);
+    for (Readme &readme : repository->readmes) {
+        const Woven woven = weaveReadme(*repository, readme);
+        if (woven.whole && woven.text != readme.text) {
+            replaceFile(repository->root + "/" + readme.path, woven.text);
+            readme.text = woven.text;
+        }
+        for (const Fault &fault : weaveReadme(*repository, readme).faults)
+            faults.push_back(fault);
+    }
+    return faults;
+}
+
+void writeSnippets(const Repository &repository, const std::string &folder) {
+    for (const Lesson &lesson : repository.lessons) {
+        Faults ignored;  // the caller has them
+        std::error_code error;
+        const fs::path place = fs::path(folder) / lesson.name;
+        fs::create_directories(place, error);
+        std::set<fs::path> written;
+        for (const Snippet &snippet : snippetsOf(lesson, &ignored)) {
+            written.insert(place / (snippet.name + ".cu"));
+            replaceFile(place / (snippet.name + ".cu"), snippet.code);
+        }
+        for (const auto &entry : fs::directory_iterator(place, error))
+            if (entry.path().extension() == ".cu" &&
+                written.count(entry.path()) == 0)
+                fs::remove(entry.path(), error);
+    }
+}
+
+}  // namespace gate

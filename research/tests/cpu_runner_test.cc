@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+//
+// The CPU runner itself: small sound kernels pass every build under every
+// schedule without a word, and each planted fault is reported as what it is.
+// The kernels are in planted_faults.cu.
+
+#include "on_cpu.h"
+
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+constexpr const char *kSource = "research/tests/planted_faults.cu";
+constexpr const char *kFirstLine =
+    "These are the CPU's answers: no time is measured, and nothing of it may "
+    "be published.\n";
+
+// The kernels as built for the runner's build plain, asan or tsan, once.
+const std::filesystem::path &planted(const std::string &build) {
+    static const TempDir dir;
+    static std::map<std::string, std::filesystem::path> programs;
+    std::filesystem::path &program = programs[build];
+    if (program.empty()) {
+        program = dir.path() / build;
+        setenv("REDUCE", "no", 1);
+        const Outcome built = buildForCpu(build, kSource, program);
+        unsetenv("REDUCE");
+        EXPECT_EQ(built.status, 0) << built.err;
+    }
+    return program;
+}
+
+class SoundKernel : public testing::TestWithParam<const char *> {};
+
+TEST_P(SoundKernel, PassesSilentlyEverywhere) {
+    for (const char *build : {"plain", "asan", "tsan"})
+        for (const char *schedule : {"forward", "reverse", "1"}) {
+            SCOPED_TRACE(std::string(build) + " " + schedule);
+            const Outcome outcome =
+                runOnCpu(planted(build), schedule, GetParam());
+            EXPECT_EQ(outcome.status, 0);
+            EXPECT_EQ(outcome.err, "");
+            EXPECT_EQ(outcome.out, kFirstLine);
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(Runner, SoundKernel,
+                         testing::Values("neighbour", "warp-neighbour", "count",
+                                         "ring", "shuffles", "last-block",
+                                         "dimensions", "fresh-memory",
+                                         "bad-launch", "copy-direction",
+                                         "copy-size", "time"));
+
+// Runs a planted fault and expects status 1 and a line on stderr that matches.
+void expectReport(const std::string &build, const std::string &schedule,
+                  const std::string &fault, const std::string &what) {
+    SCOPED_TRACE(fault + " " + build + " " + schedule);
+    const Outcome outcome = runOnCpu(planted(build), schedule, fault);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(lineWith(outcome.err, what), "") << outcome.err;
+}
+
+// The line of planted_faults.cu in which text stands, as reports name it.
+std::string lineOf(const std::string &text) {
+    std::istringstream source(readFile(kSource));
+    std::string line;
+    for (int number = 1; std::getline(source, line); ++number)
+        if (line.find(text) != std::string::npos) return std::to_string(number);
+    ADD_FAILURE() << kSource << " does not hold " << text;
+    return "";
+}
+
+TEST(Runner, ReportsARaceInABlock) {
+    for (const char *schedule : {"forward", "reverse", "1", "2"})
+        expectReport("plain", schedule, "race", "FAILED: .* got -nan");
+    expectReport("tsan", "forward", "race", "data race .* in .*neighbour");
+}
+
+TEST(Runner, ReportsARaceInAWarp) {
+    expectReport("plain", "reverse", "warp-race", "FAILED: .* got -nan");
+    expectReport("tsan", "forward", "warp-race",
+                 "data race .* in .*warpNeighbour");
+}
+
+TEST(Runner, ReportsARaceBetweenBlocks) {
+    expectReport("tsan", "forward", "block-race", "data race .* in .*count");
+    expectReport("tsan", "1", "block-race", "data race .* in .*count");
+}
+
+TEST(Runner, ReportsAMissingFence) {
+    expectReport("tsan", "forward", "no-fence", "data race .* in .*lastBlock");
+}
+
+TEST(Runner, ShowsABufferHandedBackTooEarlyUnderSomeSeed) {
+    int wrong = 0;
+    for (int seed = 1; seed <= 10; ++seed) {
+        const Outcome outcome =
+            runOnCpu(planted("plain"), std::to_string(seed), "ring-early");
+        wrong += lineWith(outcome.err, "FAILED: ") != "";
+    }
+    EXPECT_GT(wrong, 0);
+    expectReport("tsan", "forward", "ring-early", "data race .* in .*ring");
+}
+
+TEST(Runner, ReportsADeadlockWithTheWaitingLines) {
+    const std::string where =
+        "ring.*, block [0-9]: deadlock: 64 threads at planted_faults.cu:" +
+        lineOf("ready.wait(") +
+        ", 64 threads at planted_faults.cu:" + lineOf("filled.wait(") +
+        ", 0 threads at the end of the kernel";
+    for (const char *build : {"plain", "asan", "tsan"})
+        for (const char *schedule : {"forward", "reverse", "1"})
+            expectReport(build, schedule, "ring-deadlock", where);
+    const std::string parity =
+        "waitForNobody, block [0-9]: deadlock: 128 threads at "
+        "planted_faults.cu:" +
+        lineOf("wait_parity(");
+    for (const char *schedule : {"forward", "reverse", "1", "2"})
+        expectReport("plain", schedule, "parity-deadlock", parity);
+}
+
+TEST(Runner, ReportsALoopThatSpinsForever) {
+    const std::string where =
+        "spin, block [0-9]: deadlock: 128 threads at planted_faults.cu:" +
+        lineOf("while (*static_cast");
+    expectReport("plain", "forward", "spin", where);
+    expectReport("plain", "1", "spin", where);
+}
+
+TEST(Runner, ReportsADivergentBarrier) {
+    for (const char *build : {"plain", "asan", "tsan"}) {
+        expectReport(build, "forward", "divergent-branches",
+                     "divergentBranches, block 0: divergent barrier: thread 0 "
+                     "at __syncthreads in line [0-9]+, thread 64 in line");
+        expectReport(build, "reverse", "divergent-return",
+                     "divergentReturn, block 4: divergent barrier: 127 "
+                     "threads at __syncthreads in line [0-9]+, 1 thread at "
+                     "the end of the kernel");
+    }
+}
+
+TEST(Runner, ReportsAnAccessOutOfBounds) {
+    expectReport("asan", "forward", "past-global",
+                 "heap-buffer-overflow .* in pastGlobal");
+    expectReport("asan", "1", "past-shared", "index 128 out of bounds");
+}
+
+TEST(Runner, ReportsASharedReadBeforeAnyStore) {
+    for (const char *schedule : {"forward", "reverse", "1"})
+        expectReport("plain", schedule, "uninitialised", "got -nan, want 127");
+}
+
+TEST(Runner, ReportsWhatIsNotFreed) {
+    expectReport("plain", "forward", "leak", "not freed at the end");
+}
+
+TEST(Runner, RefusesAnUnknownSchedule) {
+    for (const char *schedule : {"backward", "1x", "-"})
+        expectReport("plain", schedule, "count", "set it to forward, reverse");
+}
+
+// Two seeds run blocks and threads in different orders; one seed, always alike.
+TEST(Runner, ASeedDecidesTheOrder) {
+    std::set<std::string> reports;
+    for (const char *seed : {"1", "2", "3", "1", "2", "3"})
+        reports.insert(
+            runOnCpu(planted("plain"), seed, "divergent-branches").err);
+    EXPECT_EQ(reports.size(), 3u);
+    reports.clear();
+    for (int again = 0; again < 5; ++again)
+        reports.insert(runOnCpu(planted("plain"), "2", "ring-early").err);
+    EXPECT_EQ(reports.size(), 1u);
+}
+
+// Builds a few lines as a lesson and returns what came of it.
+Outcome buildLines(const std::string &lines) {
+    const TempDir dir;
+    writeFile(dir.path() / "lines.cu", lines);
+    return run("REDUCE=no research/cpu_runner/build.sh plain " +
+               quoted(dir.path() / "lines.cu") + " " +
+               quoted(dir.path() / "lines"));
+}
+
+TEST(Build, LinksOnlyRuntimeCallsThatTheRunnerDefines) {
+    EXPECT_EQ(buildLines("int main() { return cudaGetLastError(); }\n").status,
+              0);
+    const Outcome outcome =
+        buildLines("int main() { return cudaDeviceReset(); }\n");
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_NE(lineWith(outcome.err, "undefined reference.*cudaDeviceReset"), "")
+        << outcome.err;
+}
+
+TEST(Build, SaysWhatIsMissing) {
+    const std::string build = "research/cpu_runner/build.sh ";
+    for (const auto &[command, what] : std::map<std::string, std::string>{
+             {build + "fast", "must be plain, asan or tsan"},
+             {"CXX=nothing " + build + "plain", "no C\\+\\+ compiler nothing"},
+             {"NVCC=nothing " + build + "plain", "no nothing: .* headers"},
+             {build + "plain none.cu build/none", "none.cu cannot be read"},
+             {build + "plain atomics/atomics.cu", "name the program"}}) {
+        const Outcome outcome = run(command);
+        EXPECT_EQ(outcome.status, 1) << command;
+        EXPECT_NE(lineWith(outcome.err, what), "") << outcome.err;
+    }
+}
+
+TEST(Reduce, AppliesEveryCommandOrSaysWhichDoesNot) {
+    const std::string reduce = "research/reduced/reduce.sh atomics/atomics.cu ";
+    EXPECT_NE(lineWith(run(reduce).out, "kMaxElems = 2007;"), "");
+    EXPECT_NE(lineWith(run(reduce + "s/2007/2008/").out, "kMaxElems = 2008;"),
+              "");
+    for (const char *bad : {"s/no-such-word/x/", "s/", "'/^$/d'"}) {
+        const Outcome outcome = run(reduce + bad);
+        EXPECT_EQ(outcome.status, 1) << bad;
+        EXPECT_EQ(outcome.out, "") << bad;
+        EXPECT_NE(lineWith(outcome.err, "^reduce.sh: the expression: "), "")
+            << outcome.err;
+    }
+}
+
+}  // namespace

@@ -1,0 +1,844 @@
+// SPDX-License-Identifier: MIT
+//
+// The gate over small repositories that a test makes up: a sound one, in which
+// it finds nothing, and many that differ from it in one place, where it must
+// say exactly what is wrong. Fingerprints come from the real
+// evidence/capture.sh.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <clocale>
+#include <locale>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../gate/weave.h"
+#include "shell.h"
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+const char kAlphaHeader[] = R"(// SPDX-License-Identifier: MIT
+//
+// Day 1: a sum
+//
+// Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
+// Build: nvcc -std=c++17 -O3 -arch=native -o alpha alpha.cu
+//
+// Verified: run on an NVIDIA H200 (compute capability 9.0), driver
+// 580.159.04, CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may
+// be published is evidence/alpha/nvidia-h200-2026-11-30.txt.
+// How that was decided: research/REVIEW-PROCESS.md
+)";
+
+const char kBetaHeader[] = R"(// SPDX-License-Identifier: MIT
+//
+// Day 2: a product
+//
+// Needs: compute capability 8.0 or newer, CUDA 12.5 or newer, C++17.
+// Build:
+//   nvcc -std=c++17 -O3 -arch=native -o beta beta.cu
+//
+// UNVERIFIED: not run on real hardware; nothing it prints may be published.
+// How that changes: research/REVIEW-PROCESS.md
+)";
+
+const char kBody[] = R"(
+#include <cstdio>
+
+// Ends the program.
+#define CUDA_CHECK(call) \
+    do {                 \
+        check(call);     \
+    } while (0)
+
+// How every lesson times.
+constexpr int kWarmupRuns = 3;
+constexpr int kLaunches = kWarmupRuns + 70;
+
+// Each thread makes one add, and the
+// adds of a warp are not combined.
+constexpr size_t kSizes[2] = {4'096, 65536u};
+constexpr const char *kColumns[] = {"n", "sum_ms",
+                                    "fastest"};
+
+// What timeKernel returns.
+struct Timing {
+    float median;
+};
+
+// Times launch(run).
+template <typename Launch>
+Timing timeKernel(Launch launch) {
+    launch(kWarmupRuns);
+
+    return {1.0f};
+}
+
+__global__ void sum(float *total) {
+    // snippet: add
+    if (threadIdx.x < 32) {
+        atomicAdd(total, 1.0f);  // "//" is no comment in "a//b"
+    }
+    // end snippet
+}
+
+int main() {
+    static_assert(kSizes[0] < kSizes[1], "smallest first");
+    std::printf("\n== device: what this ran on ==\n");
+    // Table sweep: rows kSizes, columns kColumns.
+    std::printf("\n== sweep: one sum ==\n");
+    return 0;
+}
+)";
+
+const char kOutput[] = R"(Day 1: a sum
+
+== device: what this ran on ==
+gpu: NVIDIA H200
+floor_us: 3.4123
+
+== sweep: one sum ==
+       n  sum_ms  fastest
+    4096 0.0037*        -
+   65536  1.2500     tree
+
+All checks passed.
+)";
+
+const char kReadme[] = R"(# Lessons
+
+Adds <!--= alpha/sweep/65536/sum_ms --><!--/--> ms in 90 minutes of reading,
+above <!--= alpha/device/floor_us --><!--/--> us.
+
+<!-- output alpha/sweep -->
+<!-- end output -->
+
+<!-- snippet beta/add -->
+<!-- end snippet -->
+
+<!-- output beta/sweep -->
+<!-- end output -->
+
+<!-- figure alpha/sweep: time against n -->
+<!-- end figure -->
+
+```sh
+make run
+```
+)";
+
+const char kClaims[] = R"(# Claims
+
+## one-add
+
+> Each thread makes one add, and the adds
+> of a warp are not combined.
+
+- file: alpha/alpha.cu
+- ptx: sum: `red\.global\.add\.f32` = 1
+- document: CUDA C++ Programming Guide; Atomic Functions; 13.0
+- showed: one reduction, whatever
+  the architecture
+- for: sm_75, sm_90a; CUDA 13.0.88
+)";
+
+std::string replaced(const std::string &text, const std::string &from,
+                     const std::string &to) {
+    const size_t at = text.find(from);
+    if (at == text.npos || text.find(from, at + 1) != text.npos)
+        throw std::runtime_error("not there exactly once: " + from);
+    return text.substr(0, at) + to + text.substr(at + from.size());
+}
+
+std::string sha256(const std::string &text) {
+    TempDir dir;
+    writeFile(dir.path() / "text", text);
+    return run("sha256sum <" + ::quoted(dir.path() / "text")).out.substr(0, 64);
+}
+
+// A transcript with a closing line that fits what is above.
+std::string sealed(const std::string &text) {
+    const std::string above = text.substr(0, text.find("-- end "));
+    return above + "-- end " + sha256(above) + " --\n";
+}
+
+std::string transcript(const std::string &fingerprint, const std::string &date,
+                       const std::string &sanitizer) {
+    return sealed("lesson: alpha/alpha.cu\nfingerprint: " + fingerprint +
+                  "\nbuild: nvcc -std=c++17 -O3 -arch=native -o alpha alpha.cu"
+                  "\ntoolkit: 13.0.88\nhost compiler: g++ 13.3.0"
+                  "\ngpu: NVIDIA H200\ncompute capability: 9.0\nsms: 132"
+                  "\nmig: off\necc: on\ndriver: 580.159.04\ndate: " +
+                  date + "T10:20:30Z\nexit: 0\nsanitizer: " + sanitizer +
+                  "\n-- stdout --\n" + kOutput + "-- stderr --\n");
+}
+
+const char kRun[] = "evidence/alpha/nvidia-h200-2026-11-30.txt";
+const char kOldRun[] = "evidence/alpha/nvidia-h200-2026-11-29.txt";
+const char kKnobsRun[] = "evidence/knobs-alpha/nvidia-h200-2026-11-30.txt";
+const char kFigure[] = "evidence/figures/alpha-sweep.svg";
+const char kClean[] = "memcheck 0, racecheck 0, synccheck 0, initcheck 0";
+
+// A repository in a folder of its own.
+class Tree {
+   public:
+    explicit Tree(const std::map<std::string, std::string> &files) {
+        for (const auto &[path, text] : files) write(path, text);
+    }
+    void write(const std::string &path, const std::string &text) const {
+        writeFile(dir_.path() / path, text);
+    }
+    std::string read(const std::string &path) const {
+        return readFile(dir_.path() / path);
+    }
+    void remove(const std::string &path) const {
+        std::filesystem::remove_all(dir_.path() / path);
+    }
+    std::string root() const { return dir_.path().string(); }
+    gate::Repository repository() const { return gate::readRepository(root()); }
+    Texts faults() const {
+        gate::Repository read = repository();
+        return lines(gate::checkAll(&read));
+    }
+    Texts weave() const {
+        gate::Repository read = repository();
+        return lines(gate::weaveAll(&read));
+    }
+
+   private:
+    static Texts lines(const gate::Faults &faults) {
+        Texts result;
+        for (const gate::Fault &fault : faults)
+            result.push_back(gate::faultLine(fault));
+        return result;
+    }
+    TempDir dir_;
+};
+
+// The files of the sound repository, woven.
+const std::map<std::string, std::string> &soundFiles() {
+    static const std::map<std::string, std::string> files = [] {
+        std::map<std::string, std::string> result = {
+            {"Makefile", "LESSONS := alpha/alpha \\\n\talpha/beta\n"},
+            {"alpha/alpha.cu", std::string(kAlphaHeader) + kBody},
+            {"alpha/beta.cu", std::string(kBetaHeader) + kBody},
+            {"alpha/README.md", "# Alpha\n"},
+            {"README.md", kReadme},
+            {"evidence/README.md",
+             "# Evidence\n\n<!-- index -->\n<!-- end index -->\n\n"
+             "With one producer: <!--= knobs-alpha/sweep/4096/sum_ms -->"
+             "<!--/--> ms.\n"},
+            {"evidence/capture.sh", readFile("evidence/capture.sh")},
+            {"research/CLAIMS.md", kClaims}};
+        Tree tree(result);
+        const std::string fingerprint =
+            run("sh evidence/capture.sh --fingerprint " +
+                ::quoted(tree.root() + "/alpha/alpha.cu"))
+                .out.substr(0, 64);
+        result[kRun] = transcript(fingerprint, "2026-11-30", kClean);
+        result[kOldRun] =
+            transcript(std::string(64, '0'), "2026-11-29", kClean);
+        result[kKnobsRun] =
+            transcript(fingerprint, "2026-11-30", "not applicable");
+        result[kFigure] = "<svg>\n<!-- drawn from " + std::string(kRun) + " " +
+                          result[kRun].substr(result[kRun].size() - 68, 64) +
+                          " -->\n</svg>\n";
+        for (const char *path : {kRun, kOldRun, kKnobsRun, kFigure})
+            tree.write(path, result[path]);
+        tree.weave();
+        for (const char *path : {"README.md", "evidence/README.md"})
+            result[path] = tree.read(path);
+        return result;
+    }();
+    return files;
+}
+
+TEST(Gate, FindsNothingInASoundRepository) {
+    EXPECT_EQ(Tree(soundFiles()).faults(), Texts());
+}
+
+TEST(Gate, WeavesWhatTheSourcesHave) {
+    EXPECT_EQ(soundFiles().at("README.md"), R"(# Lessons
+
+Adds <!--= alpha/sweep/65536/sum_ms -->1.2500<!--/--> ms in 90 minutes of reading,
+above <!--= alpha/device/floor_us -->3.4123<!--/--> us.
+
+<!-- output alpha/sweep -->
+```text
+== sweep: one sum ==
+       n  sum_ms  fastest
+    4096 0.0037*        -
+   65536  1.2500     tree
+```
+<!-- end output -->
+
+<!-- snippet beta/add -->
+```cuda
+if (threadIdx.x < 32) {
+    atomicAdd(total, 1.0f);  // "//" is no comment in "a//b"
+}
+```
+<!-- end snippet -->
+
+<!-- output beta/sweep -->
+not yet recorded
+<!-- end output -->
+
+<!-- figure alpha/sweep: time against n -->
+![time against n](evidence/figures/alpha-sweep.svg)
+<!-- end figure -->
+
+```sh
+make run
+```
+)");
+    EXPECT_EQ(soundFiles().at("evidence/README.md"), R"(# Evidence
+
+<!-- index -->
+| lesson | GPU | capability | toolkit | driver | date | sanitizer | source | transcript |
+|---|---|---|---|---|---|---|---|---|
+| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-29 | memcheck 0, racecheck 0, synccheck 0, initcheck 0 | earlier | [nvidia-h200-2026-11-29.txt](alpha/nvidia-h200-2026-11-29.txt) |
+| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-30 | memcheck 0, racecheck 0, synccheck 0, initcheck 0 | current | [nvidia-h200-2026-11-30.txt](alpha/nvidia-h200-2026-11-30.txt) |
+| knobs-alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-30 | not applicable | current | [nvidia-h200-2026-11-30.txt](knobs-alpha/nvidia-h200-2026-11-30.txt) |
+<!-- end index -->
+
+With one producer: <!--= knobs-alpha/sweep/4096/sum_ms -->0.0037*<!--/--> ms.
+)");
+}
+
+// A fault of gate_faults.txt: one place of the sound repository put otherwise,
+// and all that the gate says.
+struct Fault {
+    std::string name;
+    std::string file;
+    std::string from;
+    std::string to;
+    Texts lines;
+};
+
+void PrintTo(const Fault &fault, std::ostream *out) { *out << fault.name; }
+
+std::string unescaped(const std::string &text) {
+    std::string result;
+    for (size_t i = 0; i < text.size(); ++i)
+        if (text.compare(i, 2, "\\x") == 0) {
+            result += char(std::stoi(text.substr(i + 2, 2), nullptr, 16));
+            i += 3;
+        } else {
+            result += text[i];
+        }
+    return result;
+}
+
+std::vector<Fault> readFaults() {
+    std::vector<Fault> faults;
+    bool open = false;
+    for (const std::string &line :
+         gate::splitLines(readFile("research/tests/gate_faults.txt"))) {
+        const char kind = line.empty() ? '#' : line[0];
+        open = open && !line.empty();
+        if (kind == '#') continue;
+        const std::string rest = unescaped(line.substr(1));
+        if (!open) {
+            const gate::Lines parts = gate::words(line);
+            faults.push_back({parts.at(0), parts.at(1), "", "", {}});
+            open = true;
+        } else if (kind == '>') {
+            faults.back().lines.push_back(rest.substr(1));
+        } else {
+            (kind == '-' ? faults.back().from : faults.back().to) +=
+                rest + "\n";
+        }
+    }
+    for (Fault &fault : faults)
+        for (std::string *text : {&fault.from, &fault.to})
+            if (!text->empty()) text->pop_back();
+    return faults;
+}
+
+class Planted : public testing::TestWithParam<Fault> {};
+
+TEST_P(Planted, IsReportedInTheseWords) {
+    const Fault &fault = GetParam();
+    const Tree tree(soundFiles());
+    std::string text = replaced(tree.read(fault.file), fault.from, fault.to);
+    if (fault.name.find("Sealed") != fault.name.npos) text = sealed(text);
+    tree.write(fault.file, text);
+    ASSERT_FALSE(fault.lines.empty());
+    EXPECT_EQ(tree.faults(), fault.lines);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Planted, testing::ValuesIn(readFaults()),
+                         [](const testing::TestParamInfo<Fault> &info) {
+                             return info.param.name;
+                         });
+
+// --- what no replacement in one place can show ---
+
+std::string line(const std::string &file, size_t number, int rule,
+                 const std::string &text) {
+    return file + ":" + std::to_string(number) + ": rule " +
+           std::to_string(rule) + ": " + text;
+}
+const char kAgain[] = "; remove the transcript or capture it again";
+
+TEST(Gate, LinksAFigureFromTheFolderOfTheReadme) {
+    for (const auto &[readme, link] :
+         {std::pair("README.md", "evidence/figures/alpha-sweep.svg"),
+          std::pair("alpha/README.md", "../evidence/figures/alpha-sweep.svg"),
+          std::pair("evidence/README.md", "figures/alpha-sweep.svg")}) {
+        const Tree tree(soundFiles());
+        const std::string open = "<!-- figure alpha/sweep: time -->\n";
+        const std::string close = "<!-- end figure -->\n";
+        tree.write(readme, open + close);
+        EXPECT_EQ(tree.weave(), Texts());
+        EXPECT_EQ(tree.read(readme), open + "![time](" + link + ")\n" + close);
+    }
+}
+
+TEST(Gate, LetsACommentBeMendedWithoutANewRun) {
+    const Tree tree(soundFiles());
+    tree.write("alpha/alpha.cu",
+               replaced(tree.read("alpha/alpha.cu"), "// Day 1: a sum",
+                        "// Day 1: one sum"));
+    EXPECT_EQ(tree.faults(), Texts());
+}
+
+TEST(Gate, FindsATranscriptThatIsNoTranscript) {
+    const std::string sound = soundFiles().at(kRun);
+    const std::string cut = sound.substr(0, sound.size() / 2);
+    const std::string noEnd = std::string(
+                                  "the last line is not '-- end "
+                                  "CHECKSUM --': the file was cut off "
+                                  "or added to") +
+                              kAgain;
+    const std::string noText =
+        std::string("a byte here is no printable ASCII") + kAgain;
+    std::string returns;
+    for (char c : sound) returns += c == '\n' ? "\r\n" : std::string(1, c);
+    const struct {
+        std::string text;
+        std::string line;
+    } kCases[] = {{"", line(kRun, 1, 3, noEnd)},
+                  {"\n", line(kRun, 1, 3, noEnd)},
+                  {cut, line(kRun, std::count(cut.begin(), cut.end(), '\n') + 1,
+                             3, noEnd)},
+                  {sound.substr(0, sound.size() - 1), line(kRun, 29, 3, noEnd)},
+                  {sound + "\n", line(kRun, 30, 3, noEnd)},
+                  {std::string("\x7f"
+                               "ELF\0\1\2\n\xff\xfe",
+                               10),
+                   line(kRun, 1, 3, noText)},
+                  {returns, line(kRun, 1, 3, noText)}};
+    for (const auto &[text, want] : kCases) {
+        const Tree tree(soundFiles());
+        tree.write(kRun, text);
+        EXPECT_EQ(tree.faults(), Texts{want}) << text;
+    }
+}
+
+TEST(Gate, FindsATranscriptOfAnotherLesson) {
+    const Tree tree(soundFiles());
+    const std::string file = "evidence/beta/nvidia-h200-2026-11-30.txt";
+    tree.write(file, soundFiles().at(kRun));
+    tree.weave();  // the index
+    EXPECT_EQ(tree.faults(),
+              Texts{line(file, 1, 3,
+                         "this is a transcript of alpha/alpha.cu, not of "
+                         "alpha/beta.cu; remove it")});
+}
+
+TEST(Gate, FindsATranscriptOfNoLesson) {
+    const Tree tree(soundFiles());
+    const std::string file = "evidence/gone/nvidia-h200-2026-11-29.txt";
+    tree.write(file, soundFiles().at(kOldRun));
+    tree.weave();
+    EXPECT_EQ(
+        tree.faults(),
+        Texts{line(file, 1, 3, "'gone' is no lesson; remove the transcript")});
+}
+
+TEST(Gate, FindsASealedTranscriptOfOtherCode) {
+    const Tree tree(soundFiles());
+    tree.write(kRun, transcript(std::string(64, '0'), "2026-11-30", kClean));
+    EXPECT_EQ(tree.faults(),
+              (Texts{line("alpha/alpha.cu", 8, 2,
+                          std::string(kRun) +
+                              " is from a run of other code than this; capture "
+                              "again or mark the lesson UNVERIFIED"),
+                     line("evidence/README.md", 7, 5,
+                          "this is not what the source of 'index' has; run "
+                          "make docs")}));
+}
+
+TEST(Gate, TakesAClaimForTheExplanationOfReports) {
+    const Tree tree(soundFiles());
+    tree.write("research/CLAIMS.md", replaced(kClaims, "- ptx:",
+                                              "- racecheck: sum: its own lane\n"
+                                              "- ptx:"));
+    tree.write(kRun, sealed(replaced(tree.read(kRun), "racecheck 0",
+                                     "racecheck 2 (one-add)")));
+    tree.write(kFigure,
+               "<!-- drawn from " + std::string(kRun) + " " +
+                   tree.read(kRun).substr(tree.read(kRun).size() - 68, 64) +
+                   " -->");
+    tree.weave();
+    EXPECT_EQ(tree.faults(), Texts());
+}
+
+TEST(Gate, FindsAMissingReadme) {
+    const Tree tree(soundFiles());
+    tree.remove("alpha/README.md");
+    EXPECT_EQ(tree.faults(), Texts{line("alpha/README.md", 1, 5,
+                                        "this README is missing; write it")});
+}
+
+TEST(Gate, KeepsCountWhateverTheLocale) {
+    struct Commas : std::numpunct<char> {
+        char do_decimal_point() const override { return ','; }
+        char do_thousands_sep() const override { return '.'; }
+        std::string do_grouping() const override { return "\3"; }
+    };
+    const Tree tree(soundFiles());
+    tree.write("README.md",
+               tree.read("README.md") + std::string(2000, '\n') + "7.37 ms\n");
+    std::setlocale(LC_ALL, "de_DE.UTF-8");
+    const std::locale before =
+        std::locale::global(std::locale(std::locale(), new Commas));
+    const Texts faults = tree.faults();
+    std::locale::global(before);
+    std::setlocale(LC_ALL, "C");
+    EXPECT_EQ(faults, Texts{line("README.md", 2034, 5,
+                                 "'7.37 ms' has a unit or three decimals, and "
+                                 "stands outside markers; weave it from a "
+                                 "transcript or leave it out")});
+}
+
+TEST(FindUnits, TellsUnitsFromOtherWords) {
+    for (const char *text :
+         {"5 us",        "5us",          "5 ns",          "1e-3 s",
+          "5\nms",       "`5` ms",       "**5** ms",      "5 GB/s",
+          "32.5 TFMA/s", "92%",          "92 %",          "5 percent",
+          "4x",          "1.05 x",       "4 x",           "10 TFLOPS",
+          "1,024 ms",    "> 5\n> ms",    "4 x 4 ms",      "3 seconds",
+          "7.3700",      "4096 0.0037*", "it was 1.250.", "5\u00a0\u00b5s",
+          "(5 ms)"})
+        EXPECT_EQ(gate::findUnits(text).size(), 1u) << text;
+    for (const char *text : {"90 minutes",
+                             "sm_90 x",
+                             "4 x 4 tiles",
+                             "128x128",
+                             "0x10",
+                             "V13.0.88 says",
+                             "580.159.04",
+                             "CUDA 12.5",
+                             "1.25 of 4",
+                             "sm_1.250",
+                             "5\n\nms",
+                             "day 26",
+                             "4 Mi",
+                             "2^22 adds",
+                             "float4 s",
+                             "run it 20 times",
+                             "H200 ms",
+                             "five ms",
+                             "5 items",
+                             "| ms |\n|---|\n| a |",
+                             "| n |\n|---|\n| 5 |",
+                             "48 KiB",
+                             "32 lanes",
+                             "1 of 4 streams"})
+        EXPECT_EQ(gate::findUnits(text).size(), 0u) << text;
+}
+
+// --- the program ---
+
+const std::string kGate =
+    ::quoted(std::filesystem::absolute("build/gate").string());
+
+Outcome runGate(const Tree &tree, const std::string &arguments) {
+    return run("cd " + ::quoted(tree.root()) + " && LC_ALL=de_DE.UTF-8 " +
+               kGate + " " + arguments);
+}
+
+TEST(Program, SaysThatAllIsWell) {
+    const Tree tree(soundFiles());
+    const Outcome outcome = runGate(tree, "");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.out,
+              "gate: no fault in 2 lessons, 3 transcripts, 3 "
+              "READMEs and 1 claims\n");
+    EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Program, ReportsAllFaultsInOrderAndFails) {
+    const Tree tree(soundFiles());
+    tree.write("README.md", "takes 5 ms\n");
+    tree.write("alpha/README.md", "takes 4x\n\nand 5%\n");
+    const Outcome outcome = runGate(tree, "");
+    EXPECT_EQ(outcome.status, 1);
+    const std::string text =
+        "' has a unit or three decimals, and stands outside markers; weave it "
+        "from a transcript or leave it out\n";
+    EXPECT_EQ(outcome.out, line("README.md", 1, 5, "'5 ms" + text) +
+                               line("alpha/README.md", 1, 5, "'4 x" + text) +
+                               line("alpha/README.md", 3, 5, "'5 %" + text));
+}
+
+// This repository itself.
+TEST(Program, FindsNoFaultHere) {
+    const Outcome outcome = run(kGate);
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+}
+
+TEST(Program, SaysWhyItCannotRun) {
+    const struct {
+        const char *file;
+        const char *text;  // or nullptr for no file
+        const char *error;
+    } kCases[] = {
+        {"Makefile", nullptr,
+         "gate: ./Makefile cannot be read; put it there\n"},
+        {"Makefile", "all:\n",
+         "gate: Makefile: no list 'LESSONS := ...'; write it\n"},
+        {"Makefile", "LESSONS := alpha/alpha\nLESSONS := alpha/beta\n",
+         "gate: Makefile: a second list LESSONS; keep one\n"},
+        {"research/CLAIMS.md", nullptr,
+         "gate: ./research/CLAIMS.md cannot be read; put it there\n"},
+        {"evidence/capture.sh", nullptr,
+         "gate: evidence/capture.sh is missing; put it back\n"},
+        {"evidence/capture.sh", "echo\n",
+         "gate: this prints no sha256; run it and see why: cd '.' && sh "
+         "evidence/capture.sh --fingerprint 'alpha/alpha.cu'\n"}};
+    for (const auto &[file, text, error] : kCases) {
+        const Tree tree(soundFiles());
+        if (text)
+            tree.write(file, text);
+        else
+            tree.remove(file);
+        const Outcome outcome = runGate(tree, "");
+        EXPECT_EQ(outcome.status, 2);
+        EXPECT_EQ(outcome.err, error);
+    }
+    const Tree tree(soundFiles());
+    EXPECT_EQ(runGate(tree, ">/dev/full").status, 2);
+    EXPECT_EQ(runGate(tree, "--skip").err,
+              "gate: usage: gate [--weave | --snippets FOLDER]\n");
+}
+
+TEST(Program, WeavesTheSameTwice) {
+    const Tree tree(soundFiles());
+    tree.write("README.md", kReadme);
+    EXPECT_EQ(runGate(tree, "--weave").status, 0);
+    EXPECT_EQ(tree.read("README.md"), soundFiles().at("README.md"));
+    const auto written = [&] {
+        return std::filesystem::last_write_time(tree.root() + "/README.md");
+    };
+    const auto before = written();
+    EXPECT_EQ(runGate(tree, "--weave").status, 0);
+    EXPECT_EQ(written(), before);
+}
+
+TEST(Program, WeavesNothingIntoAReadmeWhoseMarkersDoNotPairUp) {
+    const Tree tree(soundFiles());
+    const std::string text =
+        kReadme + std::string("<!-- output beta/sweep -->\n");
+    tree.write("README.md", text);
+    const Outcome outcome = runGate(tree, "--weave");
+    EXPECT_EQ(outcome.status, 1);
+    const std::string last =
+        line("README.md", std::count(text.begin(), text.end(), '\n'), 5,
+             "this marker is incomplete, or inside a fence, or the next "
+             "marker is not its end; mend it\n");
+    ASSERT_GT(outcome.out.size(), last.size());
+    EXPECT_EQ(outcome.out.substr(outcome.out.size() - last.size()), last);
+    EXPECT_EQ(tree.read("README.md"), text);
+}
+
+TEST(Program, LosesNothingWhenTheDiskIsFull) {
+    const Tree tree(soundFiles());
+    tree.write("README.md", kReadme);
+    const Outcome outcome =
+        run("(trap '' XFSZ; ulimit -f 0; cd " + ::quoted(tree.root()) + " && " +
+            kGate + " --weave 2>&1) | cat");
+    EXPECT_EQ(outcome.out,
+              "gate: ./README.md cannot be written (File too "
+              "large); it is as it was\n");
+    EXPECT_EQ(tree.read("README.md"), kReadme);
+    size_t files = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(tree.root()))
+        files += entry.is_regular_file();
+    EXPECT_EQ(files, 2u);  // Makefile and README.md
+}
+
+TEST(Program, WritesSnippetsReadyToPaste) {
+    const Tree tree(soundFiles());
+    tree.write("build/s/alpha/gone.cu", "");
+    EXPECT_EQ(runGate(tree, "--snippets build/s").status, 0);
+    EXPECT_EQ(tree.read("build/s/alpha/add.cu"),
+              "if (threadIdx.x < 32) {\n"
+              "    atomicAdd(total, 1.0f);  // \"//\" is no comment in "
+              "\"a//b\"\n}\n");
+    EXPECT_FALSE(
+        std::filesystem::exists(tree.root() + "/build/s/alpha/gone.cu"));
+    tree.write("blocked", "");
+    const Outcome outcome = runGate(tree, "--snippets blocked");
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err,
+              "gate: blocked/alpha/add.cu cannot be written (Not "
+              "a directory); it is as it was\n");
+}
+
+// --- damage by the thousand ---
+
+// Damages text in one to three places: bytes changed, put in, left out; lines
+// twice, swapped, left out; the end cut off; line ends of another system.
+std::string damaged(std::string text, std::mt19937 &random) {
+    const auto below = [&](size_t n) {
+        return std::uniform_int_distribution<size_t>(
+            0, n == 0 ? 0 : n - 1)(random);
+    };
+    for (size_t times = 1 + below(3); times > 0; --times) {
+        gate::Lines lines = gate::splitLines(text);
+        const size_t at = below(text.size()), i = below(lines.size());
+        const std::string kBytes("\0\r\n\t \"'\\/`<>-=:|*~{}x9\xff", 22);
+        switch (below(8)) {
+            case 0:
+                if (!text.empty()) text[at] = kBytes[below(kBytes.size())];
+                continue;
+            case 1:
+                text.insert(at, 1 + below(3), kBytes[below(kBytes.size())]);
+                continue;
+            case 2:
+                text.erase(at, 1 + below(40));
+                continue;
+            case 3:
+                text.resize(at);
+                continue;
+            case 4:
+                if (!text.empty()) text[at] ^= char(1 << below(8));
+                continue;
+            case 5:
+                if (!lines.empty()) lines.insert(lines.begin() + i, lines[i]);
+                break;
+            case 6:
+                if (!lines.empty())
+                    std::swap(lines[i], lines[below(lines.size())]);
+                break;
+            case 7:
+                if (!lines.empty()) lines.erase(lines.begin() + i);
+                break;
+        }
+        text.clear();
+        for (const std::string &line : lines) text += line + "\n";
+    }
+    return text;
+}
+
+constexpr int kDamages = 1000;
+
+TEST(Fuzz, NoDamagedTranscriptPasses) {
+    std::mt19937 random(1);
+    const std::string sound = soundFiles().at(kRun);
+    const std::string above = sound.substr(0, sound.find("-- end "));
+    const std::string hash = sound.substr(sound.size() - 68, 64);
+    int damages = 0;
+    for (int i = 0; i < kDamages; ++i) {
+        const std::string text = damaged(sound, random);
+        if (text == sound) continue;
+        // What sha256sum would say, as two texts never have one sha256.
+        const auto checksum = [&](size_t bytes) {
+            return text.substr(0, bytes) == above ? hash : std::string(64, '?');
+        };
+        gate::Faults faults;
+        gate::readTranscript(kRun, text, checksum, &faults);
+        ASSERT_FALSE(faults.empty()) << text;
+        ++damages;
+    }
+    EXPECT_GT(damages, kDamages * 9 / 10);
+}
+
+// Damage that the checksum covers: nothing but the other rules can object.
+TEST(Fuzz, SealedDamageIsReadWithoutACrash) {
+    std::mt19937 random(2);
+    const Tree tree(soundFiles());
+    gate::Repository repository = tree.repository();
+    for (int i = 0; i < kDamages; ++i) {
+        const std::string text = damaged(soundFiles().at(kRun), random) +
+                                 "-- stderr --\n-- end " +
+                                 std::string(64, '0') + " --\n";
+        gate::Faults faults;
+        gate::Transcript read = gate::readTranscript(
+            kRun, text, [](size_t) { return std::string(64, '0'); }, &faults);
+        read.current = true;
+        for (gate::Transcript &other : repository.transcripts)
+            if (other.path == kRun) other = read;
+        gate::checkEvidence(&repository);
+        if (i % 4 == 0) gate::weaveReadme(repository, repository.readmes[0]);
+    }
+}
+
+TEST(Fuzz, DamagedLessonsAreReadWithoutACrash) {
+    std::mt19937 random(3);
+    gate::Repository repository;
+    repository.lessons.resize(1);
+    int quiet = 0;
+    for (int i = 0; i < kDamages; ++i) {
+        repository.lessons[0] = gate::readLesson(
+            "alpha/beta.cu", damaged(soundFiles().at("alpha/beta.cu"), random));
+        quiet += gate::checkAll(&repository).empty();
+    }
+    EXPECT_LT(quiet, kDamages / 2);
+}
+
+// And what is woven from a damaged README stays as it is when woven again.
+TEST(Fuzz, DamagedReadmesAreWovenWithoutACrash) {
+    std::mt19937 random(4);
+    const Tree tree(soundFiles());
+    gate::Repository repository = tree.repository();
+    gate::checkEvidence(&repository);
+    for (int i = 0; i < kDamages; ++i) {
+        const char *path = i % 2 == 0 ? "README.md" : "evidence/README.md";
+        const std::string text = damaged(soundFiles().at(path), random);
+        const gate::Woven once = gate::weaveReadme(repository, {path, text});
+        const gate::Woven twice =
+            gate::weaveReadme(repository, {path, once.text});
+        ASSERT_EQ(twice.text, once.text) << text;
+    }
+}
+
+// A line that is long enough to exhaust a stack that grows with it.
+TEST(Fuzz, LongLinesAreReadWithoutACrash) {
+    for (const char *path :
+         {"README.md", "alpha/beta.cu", "Makefile", kRun, "research/CLAIMS.md"})
+        for (const char *part :
+             {"x", "- ", "1", "\"", "1,", "<!--", "== ", "| "}) {
+            const Tree tree(soundFiles());
+            std::string line;
+            while (line.size() < 200000) line += part;
+            tree.write(path, tree.read(path) + line + "\n");
+            if (path == std::string("Makefile"))
+                EXPECT_EQ(tree.faults(), Texts());
+            else
+                EXPECT_NE(tree.faults(), Texts()) << path << " " << part;
+        }
+}
+
+TEST(Fuzz, DamagedClaimsAreReadWithoutACrash) {
+    std::mt19937 random(5);
+    const Tree tree(soundFiles());
+    gate::Repository repository = tree.repository();
+    for (int i = 0; i < kDamages / 4; ++i) {
+        gate::Faults faults;
+        repository.claims = gate::readClaims("research/CLAIMS.md",
+                                             damaged(kClaims, random), &faults);
+        gate::rule10(repository, &faults);
+    }
+}
+
+}  // namespace
