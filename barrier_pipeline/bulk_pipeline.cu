@@ -8,8 +8,8 @@
 // the bytes as they land. Nobody spends instructions on moving data. Is that
 // worth a tile loop, against kernels that use no shared memory at all?
 //
-//   pipelineBulk     bulk copies that complete on a cuda::barrier
-//   pipelineSync     the same tile loop; warps copy, __syncthreads() a tile
+//   pipelineBulk     one thread starts bulk copies, which complete on a barrier
+//   pipelineSync     part one's loop; threads copy, one __syncthreads() a tile
 //   pipelineElement  no shared memory, one element a thread
 //   pipelineFloat4   no shared memory, one float4 a thread
 //   pipelinePlain    no shared memory, the best we could write: a grid-stride
@@ -76,47 +76,75 @@ constexpr int kLaunches = kWarmupRuns + kSamples * kTimedRuns;
 // ragged. Arrays are padded to whole float4s, which most kernels work in.
 constexpr int kNumSizes = 3;
 constexpr size_t kSizes[kNumSizes] = {4194915, 67109475, 268436067};
+static_assert(kSizes[kNumSizes - 1] / 4 < 1u << 31,
+              "the kernels count float4s in 32 bits");
 
 // Work an element: dependent fused multiply-adds, each waiting for the last.
 // How many is a template parameter, kIters, so that the compiler knows it.
 constexpr float kMul = 0.999f;
 constexpr float kAdd = 0.25f;
 
-// Fused multiply-adds in a loop's body: 4 KiB of code. A long chain written out
-// in full for every float that a thread holds would be more code than the
-// nearest instruction cache takes, and warps would wait for instructions.
-constexpr int kBodyFmas = 256;
+// Fused multiply-adds in a loop's body, 16 bytes of code each. A shorter body
+// makes more turns, a longer one may be more code than the instruction caches
+// hold.
+constexpr int kBodyFmas = 1024;
 
-// The exercise's knobs: buffers a block, float4s a tile, and the threads that
-// compute on it. One more warp is there for its first lane, the producer.
-constexpr int kStages = 2;
-constexpr int kTileVectors = 768;
-constexpr int kConsumerThreads = 128;
-constexpr int kBlocksPerSm = 9;
-constexpr int kBulkThreads = kConsumerThreads + 32;
-constexpr int kVectorsPerThread = kTileVectors / kConsumerThreads;
+// The exercise's knobs: buffers a block, float4s a tile, threads a block.
+constexpr int kStages = 1;
+constexpr int kTileVectors = 512;
+constexpr int kBulkThreads = 64;
+
+// Up to this many steps an element, memory sets the pace: a block takes one
+// tile, a smaller one, and is done.
+constexpr int kLightIters = 16;
+constexpr int kLightTileVectors = 256;
+// float4s of a tile when there are so many steps an element.
+__host__ __device__ constexpr int bulkTile(int iters) {
+    return iters <= kLightIters ? kLightTileVectors : kTileVectors;
+}
 static_assert(kStages >= 1, "there must be a buffer");
-static_assert(kConsumerThreads % 32 == 0 && kBulkThreads <= 1024,
-              "the producer's warp must be its own, the block no larger than "
-              "a launch can take");
-static_assert(kTileVectors % kConsumerThreads == 0,
-              "a tile must be the same number of float4s for every consumer");
-static_assert(kStages * (kTileVectors * sizeof(float4) + 16) <= 48 * 1024,
+static_assert(kBulkThreads % 32 == 0 && kBulkThreads <= 1024,
+              "a block is whole warps, and no more than a launch can take");
+static_assert(kTileVectors % kBulkThreads == 0 &&
+                  kLightTileVectors % kBulkThreads == 0,
+              "a tile must be the same number of float4s for every thread");
+static_assert(kStages * (kTileVectors * sizeof(float4) + 8) <= 48 * 1024,
               "tiles and barriers would not fit in static shared memory");
 
-// The same tile loop without bulk copies: so many threads copy.
-constexpr int kLoaderThreads = 128;
-constexpr int kSyncThreads = kConsumerThreads + kLoaderThreads;
-constexpr int kSyncBlocksPerSm = 6;
+// Blocks that an SM of compute capability 9.0 holds at once: by its registers,
+// of which each quarter has 512 a lane and a thread needs some 16 besides its
+// float4s; by its shared memory, of which a block takes 1 KiB more than it
+// asks for; and by its limit of threads.
+constexpr int kLaneRegisters = 512;
+constexpr int kSmSharedBytes = 228 * 1024;
+constexpr int kSmThreads = 2048;
+constexpr int kRegisters = 4 * kTileVectors / kBulkThreads + 16;
+constexpr int kSharedBytes = kStages * (kTileVectors * 16 + 8) + 1024;
+constexpr int kBlocksPerSm =
+    std::min({4 * (kLaneRegisters / kRegisters) * 32 / kBulkThreads,
+              kSmSharedBytes / kSharedBytes, kSmThreads / kBulkThreads});
+static_assert(kBlocksPerSm >= 1, "not even one block would fit on an SM");
+
+// The same tile loop without bulk copies: so many threads compute, so many
+// copy.
+constexpr int kSyncTileVectors = 512;
+constexpr int kSyncConsumers = 128;
+constexpr int kSyncLoaders = 128;
+constexpr int kSyncThreads = kSyncConsumers + kSyncLoaders;
+constexpr int kSyncBlocksPerSm = 8;
+static_assert(kSyncTileVectors % kSyncConsumers == 0 &&
+                  kSyncTileVectors % kSyncLoaders == 0,
+              "a tile must be the same number of float4s for every thread");
 
 // The kernels without shared memory.
 constexpr int kThreadsPerBlock = 256;
-constexpr int kPlainVectors = 2;
-constexpr int kPlainBlocksPerSm = 6;
+constexpr int kPlainThreads = 512;
+constexpr int kPlainVectors = 4;
+constexpr int kPlainBlocksPerSm = 2;
 
 // The all-FMA kernel: chains a thread, and blocks an SM.
-constexpr int kFmaChains = 8;
-constexpr int kFmaBlocksPerSm = 4;
+constexpr int kFmaChains = 16;
+constexpr int kFmaBlocksPerSm = 8;
 
 // Fused multiply-adds that an SM of compute capability 9.0 or newer makes a
 // clock (CUDA C++ Programming Guide v13.0, "Arithmetic Instructions"), and the
@@ -182,11 +210,13 @@ __global__ void countWrong(const float *got, const float *want, size_t n,
 }
 
 // float4s that hold n elements; the last may be padded.
-__host__ __device__ inline size_t numVectors(size_t n) { return (n + 3) / 4; }
+__host__ __device__ inline unsigned numVectors(size_t n) {
+    return unsigned((n + 3) / 4);
+}
 
-// Tiles that so many float4s make; the last may be ragged.
-__host__ __device__ inline size_t numTiles(size_t vectors) {
-    return (vectors + kTileVectors - 1) / kTileVectors;
+// Tiles of so many float4s; the last may be ragged.
+__host__ __device__ constexpr unsigned numTiles(unsigned vectors, int tile) {
+    return (vectors + tile - 1) / tile;
 }
 
 // Steps of so many chains that fit in a loop's body: a power of two.
@@ -216,8 +246,8 @@ __device__ inline void fmaChains(float4 (&x)[kCount]) {
 // The memory limit: moves every element and does nothing to it. One thread
 // moves one float4, a warp 512 consecutive bytes. No barrier.
 // Launch: any block size, at least as many threads as float4s.
-__global__ void copyFloat4(const float4 *in, float4 *out, size_t vectors) {
-    const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+__global__ void copyFloat4(const float4 *in, float4 *out, unsigned vectors) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < vectors) out[i] = in[i];
 }
 
@@ -259,8 +289,9 @@ __global__ void pipelineElement(const float *in, float *out, size_t n) {
 // side. A warp reads 512 consecutive bytes. No barrier.
 // Launch: any block size, at least as many threads as float4s.
 template <int kIters>
-__global__ void pipelineFloat4(const float4 *in, float4 *out, size_t vectors) {
-    const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+__global__ void pipelineFloat4(const float4 *in, float4 *out,
+                               unsigned vectors) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= vectors) return;
     float4 x[1] = {in[i]};
     fmaChains<kIters>(x);
@@ -270,156 +301,183 @@ __global__ void pipelineFloat4(const float4 *in, float4 *out, size_t vectors) {
 // As many blocks as run at once go through the input together. One thread
 // computes kPlainVectors float4s a round while those of its next round are on
 // their way to registers: the pipeline of this lesson, with registers for
-// buffers. Nobody reads a result or an input twice, which __ldcs and __stcs
-// tell the caches. No barrier.
-// Launch: kThreadsPerBlock threads a block, any number of blocks.
+// buffers. A warp reads 512 consecutive bytes at a time. No barrier.
+// Launch: kPlainThreads threads a block, any number of blocks.
 template <int kIters>
-__global__ void __launch_bounds__(kThreadsPerBlock, kPlainBlocksPerSm)
-    pipelinePlain(const float4 *in, float4 *out, size_t vectors) {
-    constexpr size_t kChunk = kThreadsPerBlock * kPlainVectors;
-    const size_t stride = gridDim.x * kChunk;
-    size_t first = blockIdx.x * kChunk + threadIdx.x;
+__global__ void __launch_bounds__(kPlainThreads, kPlainBlocksPerSm)
+    pipelinePlain(const float4 *in, float4 *out, unsigned vectors) {
+    constexpr unsigned kChunk = kPlainThreads * kPlainVectors;
+    const unsigned stride = gridDim.x * kChunk;
+    unsigned first = blockIdx.x * kChunk + threadIdx.x;
     // snippet: plain-loop
     float4 next[kPlainVectors];
     for (int k = 0; k < kPlainVectors; ++k) {
-        const size_t i = first + k * kThreadsPerBlock;
-        if (i < vectors) next[k] = __ldcs(&in[i]);
+        const unsigned i = first + k * kPlainThreads;
+        if (i < vectors) next[k] = __ldg(&in[i]);
     }
     for (; first < vectors; first += stride) {
         float4 x[kPlainVectors];
         for (int k = 0; k < kPlainVectors; ++k) {
             x[k] = next[k];
-            const size_t i = first + stride + k * kThreadsPerBlock;
-            if (i < vectors) next[k] = __ldcs(&in[i]);
+            const unsigned i = first + stride + k * kPlainThreads;
+            if (i < vectors) next[k] = __ldg(&in[i]);
         }
         fmaChains<kIters>(x);
         for (int k = 0; k < kPlainVectors; ++k) {
-            const size_t i = first + k * kThreadsPerBlock;
-            if (i < vectors) __stcs(&out[i], x[k]);
+            const unsigned i = first + k * kPlainThreads;
+            if (i < vectors) out[i] = x[k];
         }
     }
     // end snippet
 }
 
-// Takes one tile from shared memory to registers. One consumer thread takes
-// every kConsumerThreads-th float4, so a warp reads 512 consecutive bytes,
+// float4s of one tile: all, or in the last tile what is left.
+__device__ inline int tileCount(unsigned tile, int tileVectors,
+                                unsigned vectors) {
+    const unsigned left = vectors - tile * tileVectors;
+    return left < unsigned(tileVectors) ? int(left) : tileVectors;
+}
+
+// Takes one tile from shared memory to registers. One of kThreads threads
+// takes every kThreads-th float4, so a warp reads 512 consecutive bytes,
 // without bank conflicts. No barrier.
-__device__ inline void takeTile(const float4 (&buffer)[kTileVectors],
-                                float4 (&x)[kVectorsPerThread]) {
+template <int kThreads, int kCount>
+__device__ inline void takeTile(const float4 *buffer, float4 (&x)[kCount]) {
 #pragma unroll
-    for (int k = 0; k < kVectorsPerThread; ++k)
-        x[k] = buffer[k * kConsumerThreads + threadIdx.x];
+    for (int k = 0; k < kCount; ++k) x[k] = buffer[k * kThreads + threadIdx.x];
 }
 
 // Stores what takeTile took to out[0, count). No barrier.
-__device__ inline void storeTile(const float4 (&x)[kVectorsPerThread],
-                                 float4 *out, int count) {
+template <int kThreads, int kCount>
+__device__ inline void storeTile(const float4 (&x)[kCount], float4 *out,
+                                 int count) {
 #pragma unroll
-    for (int k = 0; k < kVectorsPerThread; ++k) {
-        const int i = k * kConsumerThreads + threadIdx.x;
+    for (int k = 0; k < kCount; ++k) {
+        const int i = k * kThreads + threadIdx.x;
         if (i < count) out[i] = x[k];
     }
 }
 
-// float4s of one tile: all, or in the last tile what is left.
-__device__ inline int tileCount(size_t tile, size_t vectors) {
-    const size_t left = vectors - tile * kTileVectors;
-    return left < kTileVectors ? int(left) : kTileVectors;
-}
-
 // Copies one tile of in[0, count) to shared memory. The loaders are the
 // threads behind the consumers. No barrier.
-__device__ inline void loadTile(const float4 *in, int count,
-                                float4 (&buffer)[kTileVectors]) {
-    for (int i = threadIdx.x - kConsumerThreads; i < count; i += kLoaderThreads)
-        buffer[i] = in[i];
+__device__ inline void loadTile(const float4 *in, int count, float4 *buffer) {
+#pragma unroll
+    for (int k = 0; k < kSyncTileVectors / kSyncLoaders; ++k) {
+        const int i = k * kSyncLoaders + threadIdx.x - kSyncConsumers;
+        if (i < count) buffer[i] = in[i];
+    }
 }
 
-// Part one's loop with the tiles and consumers of pipelineBulk: while they
-// compute one buffer, kLoaderThreads threads fill the other, and a
-// __syncthreads() a tile ends both. All threads reach it: the loop's bounds
-// are the block's. In a ragged tile some consumers compute what an earlier
-// tile left; they store nothing of it.
+// Part one's loop on float4s: while kSyncConsumers threads compute one buffer,
+// kSyncLoaders threads fill the other, and a __syncthreads() a tile ends both.
+// All threads reach it: the loop's bounds are the block's. In a ragged tile
+// some consumers compute what an earlier tile left; they store nothing of it.
 // Launch: kSyncThreads threads, at most as many blocks as tiles.
 template <int kIters>
 __global__ void __launch_bounds__(kSyncThreads, kSyncBlocksPerSm)
-    pipelineSync(const float4 *in, float4 *out, size_t vectors) {
-    __shared__ float4 buffers[2][kTileVectors];
-    const bool isLoader = threadIdx.x >= kConsumerThreads;
-    const size_t tiles = numTiles(vectors);
+    pipelineSync(const float4 *in, float4 *out, unsigned vectors) {
+    constexpr int kTile = kSyncTileVectors;
+    __shared__ float4 buffers[2][kTile];
+    const bool isLoader = threadIdx.x >= kSyncConsumers;
+    const unsigned tiles = numTiles(vectors, kTile);
     int stage = 0;
     if (isLoader)
-        loadTile(in + blockIdx.x * size_t(kTileVectors),
-                 tileCount(blockIdx.x, vectors), buffers[stage]);
+        loadTile(in + blockIdx.x * kTile, tileCount(blockIdx.x, kTile, vectors),
+                 buffers[stage]);
     __syncthreads();
-    for (size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const size_t next = tile + gridDim.x;
+    for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const unsigned next = tile + gridDim.x;
         if (isLoader) {
             if (next < tiles)
-                loadTile(in + next * kTileVectors, tileCount(next, vectors),
+                loadTile(in + next * kTile, tileCount(next, kTile, vectors),
                          buffers[stage ^ 1]);
         } else {
-            float4 x[kVectorsPerThread];
-            takeTile(buffers[stage], x);
+            float4 x[kTile / kSyncConsumers];
+            takeTile<kSyncConsumers>(buffers[stage], x);
             fmaChains<kIters>(x);
-            storeTile(x, out + tile * kTileVectors, tileCount(tile, vectors));
+            storeTile<kSyncConsumers>(x, out + tile * kTile,
+                                      tileCount(tile, kTile, vectors));
         }
         __syncthreads();
         stage ^= 1;
     }
 }
 
-// One thread, the producer, starts the copy of a whole tile. barrier_arrive_tx
-// is its arrival on filled and adds the bytes that the phase waits for besides;
-// the copy takes them off as they land, and when arrivals and bytes are both
-// at zero the phase is over. A consumer has its part of the tile in registers
-// before it computes, so it hands the buffer back first: the next copy runs
-// during the arithmetic. ready counts the consumers, every one of which
-// arrives, and each side waits by parity, as in part one's pipelineRoleBarrier.
-// The copy is made by a unit that does not see a thread's writes by itself:
-// the fence shows it the barriers that thread 0 has just set up (the guide
-// calls this the async proxy). The last tile may be short. Consumers past its
-// end compute what an earlier tile left, and store nothing of it.
-// The other lanes of the producer's warp are done at once; no barrier counts
-// them. Launch: kBulkThreads threads, at most as many blocks as tiles.
+// Starts the copy of one tile into a buffer; one thread calls it for its block.
+// barrier_arrive_tx is the one arrival that a phase of filled waits for, and
+// adds the bytes that it waits for besides. The copy takes them off as they
+// land, and with the last of them the phase is over.
+template <int kTile>
+__device__ inline void startCopy(const float4 *in, unsigned vectors,
+                                 unsigned tile, float4 *buffer,
+                                 Barrier &filled) {
+    // snippet: bulk-copy
+    const cuda::aligned_size_t<16> bytes(tileCount(tile, kTile, vectors) *
+                                         sizeof(float4));
+    (void)cuda::device::barrier_arrive_tx(filled, 1, bytes);
+    cuda::device::memcpy_async_tx(buffer, in + tile * kTile, bytes, filled);
+    // end snippet
+}
+
+// Thread 0 is the producer: it starts copies, and computes like every other
+// thread. The block waits for its tile by parity, as in part one's
+// pipelineRoleBarrier, takes it to registers and hands the buffer back before
+// it computes: the next copy runs during the arithmetic, so one buffer is
+// enough to have both at once.
+//
+// Handing back takes more than part one did. A thread that goes on behind a
+// load may still have it under way; so may one that passes a barrier, which
+// counts who has come and not what has been read. That is enough among threads.
+// The copy is made by no thread: it writes by what PTX calls the async proxy,
+// and what threads have read and written is in order with that only behind a
+// proxy fence. So every thread executes the fence between its loads and the
+// barrier; without it, the next tile may land on values that are still to be
+// read. Computing first is no cure, as the compiler may move the barrier to
+// before arithmetic that touches registers alone. The other direction needs
+// no fence: who has seen a copy complete sees what it wrote. The first fence,
+// behind init, shows the copy the barriers that thread 0 has set up.
+//
+// All threads reach each __syncthreads(): the conditions are the block's. In
+// the last tile, threads past the end compute what lies in the buffer and
+// store nothing of it.
+// Launch: kBulkThreads threads, at most as many blocks as tiles.
 template <int kIters>
 __global__ void __launch_bounds__(kBulkThreads, kBlocksPerSm)
-    pipelineBulk(const float4 *in, float4 *out, size_t vectors) {
-    __shared__ float4 buffers[kStages][kTileVectors];
+    pipelineBulk(const float4 *in, float4 *out, unsigned vectors) {
+    constexpr int kTile = bulkTile(kIters);
+    __shared__ float4 buffers[kStages][kTile];
 #pragma nv_diag_suppress static_var_with_dynamic_init
-    __shared__ Barrier ready[kStages];
     __shared__ Barrier filled[kStages];
     if (threadIdx.x == 0) {
-        for (int stage = 0; stage < kStages; ++stage) {
-            init(&ready[stage], kConsumerThreads);
-            init(&filled[stage], 1);
-        }
+        for (int stage = 0; stage < kStages; ++stage) init(&filled[stage], 1);
         cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
     }
     __syncthreads();
-    if (threadIdx.x > kConsumerThreads) return;
-    const bool isProducer = threadIdx.x == kConsumerThreads;
-    const size_t tiles = numTiles(vectors);
+    const unsigned tiles = numTiles(vectors, kTile);
     // snippet: bulk-loop
+    const bool isProducer = threadIdx.x == 0;
+    for (int stage = 0; stage < kStages; ++stage) {
+        const unsigned tile = blockIdx.x + stage * gridDim.x;
+        if (isProducer && tile < tiles)
+            startCopy<kTile>(in, vectors, tile, buffers[stage], filled[stage]);
+    }
     int stage = 0;
     bool parity = false;  // Of this stage's current phase.
-    for (size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const size_t first = tile * kTileVectors;
-        const int count = tileCount(tile, vectors);
-        if (isProducer) {
-            ready[stage].wait_parity(!parity);
-            const cuda::aligned_size_t<16> bytes(count * sizeof(float4));
-            (void)cuda::device::barrier_arrive_tx(filled[stage], 1, bytes);
-            cuda::device::memcpy_async_tx(buffers[stage], in + first, bytes,
-                                          filled[stage]);
-        } else {
-            float4 x[kVectorsPerThread];
-            filled[stage].wait_parity(parity);
-            takeTile(buffers[stage], x);
-            (void)ready[stage].arrive();
-            fmaChains<kIters>(x);
-            storeTile(x, out + first, count);
+    for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        float4 x[kTile / kBulkThreads];
+        filled[stage].wait_parity(parity);
+        takeTile<kBulkThreads>(buffers[stage], x);
+        const unsigned next = tile + kStages * gridDim.x;
+        if (next < tiles) {
+            cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+            __syncthreads();
+            if (isProducer)
+                startCopy<kTile>(in, vectors, next, buffers[stage],
+                                 filled[stage]);
         }
+        fmaChains<kIters>(x);
+        storeTile<kBulkThreads>(x, out + tile * kTile,
+                                tileCount(tile, kTile, vectors));
         if (++stage == kStages) {
             stage = 0;
             parity = !parity;
@@ -554,7 +612,7 @@ bool isLimit(int k) { return k == kCopy || k == kFma; }
 // Launches one kernel on the first n elements.
 template <int kIters>
 void launchKernel(int kernel, const Bench &b, size_t n) {
-    const size_t vectors = numVectors(n);
+    const unsigned vectors = numVectors(n);
     const float4 *in = reinterpret_cast<const float4 *>(b.d_in);
     float4 *out = reinterpret_cast<float4 *>(b.d_out);
     const size_t sms = b.sms;
@@ -578,16 +636,18 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
             pipelineFloat4<kIters><<<grid, kBlock>>>(in, out, vectors);
             break;
         case kPlain:
-            grid = gridFor(vectors, kBlock * kPlainVectors,
+            grid = gridFor(vectors, kPlainThreads * kPlainVectors,
                            sms * kPlainBlocksPerSm);
-            pipelinePlain<kIters><<<grid, kBlock>>>(in, out, vectors);
+            pipelinePlain<kIters><<<grid, kPlainThreads>>>(in, out, vectors);
             break;
         case kSync:
-            grid = gridFor(vectors, kTileVectors, sms * kSyncBlocksPerSm);
+            grid = gridFor(vectors, kSyncTileVectors, sms * kSyncBlocksPerSm);
             pipelineSync<kIters><<<grid, kSyncThreads>>>(in, out, vectors);
             break;
         case kBulk:
-            grid = gridFor(vectors, kTileVectors, sms * kBlocksPerSm);
+            grid = numTiles(vectors, bulkTile(kIters));
+            if (kIters > kLightIters)
+                grid = std::min(grid, unsigned(sms * kBlocksPerSm));
             pipelineBulk<kIters><<<grid, kBulkThreads>>>(in, out, vectors);
             break;
     }
