@@ -3,7 +3,8 @@
 # make help says what there is to make. Everything goes into build/.
 
 # The lessons, without .cu. This is the only list of them.
-LESSONS := atomics/atomics atomics/contention barrier_pipeline/barrier_pipeline
+LESSONS := atomics/atomics atomics/contention barrier_pipeline/barrier_pipeline \
+	barrier_pipeline/bulk_pipeline
 
 NVCC ?= nvcc
 NVCCFLAGS ?= -std=c++17 -O3

@@ -91,13 +91,13 @@ constexpr int kBodyFmas = 1024;
 
 // The exercise's knobs: buffers a block, float4s a tile, threads a block.
 constexpr int kStages = 1;
-constexpr int kTileVectors = 512;
+constexpr int kTileVectors = 640;
 constexpr int kBulkThreads = 64;
 
 // Up to this many steps an element, memory sets the pace: a block takes one
 // tile, a smaller one, and is done.
 constexpr int kLightIters = 16;
-constexpr int kLightTileVectors = 256;
+constexpr int kLightTileVectors = 128;
 // float4s of a tile when there are so many steps an element.
 __host__ __device__ constexpr int bulkTile(int iters) {
     return iters <= kLightIters ? kLightTileVectors : kTileVectors;
@@ -138,9 +138,9 @@ static_assert(kSyncTileVectors % kSyncConsumers == 0 &&
 
 // The kernels without shared memory.
 constexpr int kThreadsPerBlock = 256;
-constexpr int kPlainThreads = 512;
+constexpr int kPlainThreads = 384;
 constexpr int kPlainVectors = 4;
-constexpr int kPlainBlocksPerSm = 2;
+constexpr int kPlainBlocksPerSm = 3;
 
 // The all-FMA kernel: chains a thread, and blocks an SM.
 constexpr int kFmaChains = 16;
@@ -298,39 +298,6 @@ __global__ void pipelineFloat4(const float4 *in, float4 *out,
     out[i] = x[0];
 }
 
-// As many blocks as run at once go through the input together. One thread
-// computes kPlainVectors float4s a round while those of its next round are on
-// their way to registers: the pipeline of this lesson, with registers for
-// buffers. A warp reads 512 consecutive bytes at a time. No barrier.
-// Launch: kPlainThreads threads a block, any number of blocks.
-template <int kIters>
-__global__ void __launch_bounds__(kPlainThreads, kPlainBlocksPerSm)
-    pipelinePlain(const float4 *in, float4 *out, unsigned vectors) {
-    constexpr unsigned kChunk = kPlainThreads * kPlainVectors;
-    const unsigned stride = gridDim.x * kChunk;
-    unsigned first = blockIdx.x * kChunk + threadIdx.x;
-    // snippet: plain-loop
-    float4 next[kPlainVectors];
-    for (int k = 0; k < kPlainVectors; ++k) {
-        const unsigned i = first + k * kPlainThreads;
-        if (i < vectors) next[k] = __ldg(&in[i]);
-    }
-    for (; first < vectors; first += stride) {
-        float4 x[kPlainVectors];
-        for (int k = 0; k < kPlainVectors; ++k) {
-            x[k] = next[k];
-            const unsigned i = first + stride + k * kPlainThreads;
-            if (i < vectors) next[k] = __ldg(&in[i]);
-        }
-        fmaChains<kIters>(x);
-        for (int k = 0; k < kPlainVectors; ++k) {
-            const unsigned i = first + k * kPlainThreads;
-            if (i < vectors) out[i] = x[k];
-        }
-    }
-    // end snippet
-}
-
 // float4s of one tile: all, or in the last tile what is left.
 __device__ inline int tileCount(unsigned tile, int tileVectors,
                                 unsigned vectors) {
@@ -338,23 +305,63 @@ __device__ inline int tileCount(unsigned tile, int tileVectors,
     return left < unsigned(tileVectors) ? int(left) : tileVectors;
 }
 
-// Takes one tile from shared memory to registers. One of kThreads threads
-// takes every kThreads-th float4, so a warp reads 512 consecutive bytes,
+// Takes one tile from memory to registers. One of kThreads threads takes every
+// kThreads-th float4, so a warp reads 512 consecutive bytes, from shared memory
 // without bank conflicts. No barrier.
 template <int kThreads, int kCount>
-__device__ inline void takeTile(const float4 *buffer, float4 (&x)[kCount]) {
+__device__ inline void takeTile(const float4 *tile, float4 (&x)[kCount]) {
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) x[k] = buffer[k * kThreads + threadIdx.x];
+    for (int k = 0; k < kCount; ++k) x[k] = tile[k * kThreads + threadIdx.x];
 }
 
-// Stores what takeTile took to out[0, count). No barrier.
+// Stores what takeTile took to out[0, count); whole tiles without a check for
+// every float4, which would be one more instruction each. No barrier.
 template <int kThreads, int kCount>
 __device__ inline void storeTile(const float4 (&x)[kCount], float4 *out,
                                  int count) {
+    if (count == kThreads * kCount) {
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) out[k * kThreads + threadIdx.x] = x[k];
+        return;
+    }
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
         const int i = k * kThreads + threadIdx.x;
         if (i < count) out[i] = x[k];
+    }
+}
+
+// As many blocks as run at once go through the input together, in chunks of
+// kPlainVectors float4s a thread. While a thread computes its part of one
+// chunk, that of its next is on its way to registers: the pipeline of this
+// lesson, with registers for buffers. A warp reads 512 consecutive bytes at a
+// time. One block is left with the last chunk, which may be ragged. No barrier.
+// Launch: kPlainThreads threads a block, any number of blocks.
+template <int kIters>
+__global__ void __launch_bounds__(kPlainThreads, kPlainBlocksPerSm)
+    pipelinePlain(const float4 *in, float4 *out, unsigned vectors) {
+    constexpr int kChunk = kPlainThreads * kPlainVectors;
+    const unsigned stride = gridDim.x * kChunk;
+    unsigned first = blockIdx.x * kChunk;
+    // snippet: plain-loop
+    float4 next[kPlainVectors];
+    bool isWhole = first + kChunk <= vectors;
+    if (isWhole) takeTile<kPlainThreads>(in + first, next);
+    while (isWhole) {
+        float4 x[kPlainVectors];
+        for (int k = 0; k < kPlainVectors; ++k) x[k] = next[k];
+        float4 *const results = out + first;
+        first += stride;
+        isWhole = first + kChunk <= vectors;
+        if (isWhole) takeTile<kPlainThreads>(in + first, next);
+        fmaChains<kIters>(x);
+        storeTile<kPlainThreads>(x, results, kChunk);
+    }
+    // end snippet
+    for (unsigned i = first + threadIdx.x; i < vectors; i += kPlainThreads) {
+        float4 x[1] = {in[i]};
+        fmaChains<kIters>(x);
+        out[i] = x[0];
     }
 }
 
@@ -587,10 +594,11 @@ unsigned gridFor(size_t all, size_t part, size_t most = 0x7fffffff) {
     return unsigned(std::min((all + part - 1) / part, most));
 }
 
-// Elements that fmaOnly loads, computes on and stores when the input has n.
+// Elements that fmaOnly loads, computes on and stores when the input has n: a
+// quarter at most, so that loading them is little beside the work.
 size_t fmaElems(const Bench &b, size_t n) {
-    return std::min(
-        n, size_t(b.sms) * kFmaBlocksPerSm * kThreadsPerBlock * kFmaChains);
+    return std::min((n + 3) / 4, size_t(b.sms) * kFmaBlocksPerSm *
+                                     kThreadsPerBlock * kFmaChains);
 }
 
 // Steps of each of its chains for the work of iters steps on n elements, up to

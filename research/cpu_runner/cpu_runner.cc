@@ -452,14 +452,16 @@ void settle(Transaction *t) {
 }
 
 // Tells ThreadSanitizer that what follows is done by the engine that makes bulk
-// copies, each block's its own, until self goes on.
+// copies, each block's its own, until self goes on. Nobody stops in between.
+int64_t gStopOfSelf;
 void beginEngine() {
-    void *&engine = gEngines[gThreads == gSets[1]];
-    if (__tsan_create_fiber && !engine) engine = __tsan_create_fiber(0);
-    if (__tsan_switch_to_fiber) __tsan_switch_to_fiber(engine, kNoOrder);
+    gStopOfSelf = std::exchange(gUntilStop, kNoStop);
+    if (__tsan_switch_to_fiber)
+        __tsan_switch_to_fiber(gEngines[gThreads == gSets[1]], kNoOrder);
 }
 
 void endEngine(void *self) {
+    gUntilStop = gStopOfSelf;
     if (__tsan_switch_to_fiber) __tsan_switch_to_fiber(self, kNoOrder);
 }
 
@@ -677,7 +679,8 @@ void expectBytes(void *barrier, ptrdiff_t bytes, ptrdiff_t arrivals,
     settle(t);
 }
 
-void copyLate(void *to, const void *from, size_t bytes, void *barrier) {
+void copyLate(void *to, const void *from, size_t bytes, void *barrier,
+              Arrive arrive) {
     constexpr size_t kUnit = 16;
     constexpr unsigned kLateTurns = 8;
     char *begin = static_cast<char *>(to);
@@ -690,10 +693,13 @@ void copyLate(void *to, const void *from, size_t bytes, void *barrier) {
     beginEngine();
     acquire(&gLaunchEdge);
     acquire(&gProxyEdge);
+    // A look at the barrier: ThreadSanitizer may have forgotten who made it by
+    // the time that the copy lands.
+    arrive(barrier, 0);
     endEngine(gCurrent->tsanFiber);
     for (size_t first = 0; first < bytes;) {
         size_t size = bytes;
-        unsigned turns = gReverse ? 0 : kLateTurns * unsigned(gNumThreads);
+        unsigned turns = gReverse ? 0 : kLateTurns * unsigned(gNumThreads) - 1;
         if (gRandom) {
             size = kUnit * (1 + randomBits() % ((bytes - first) / kUnit));
             turns = unsigned(randomBits() % (1u << randomBits() % 11));
@@ -725,6 +731,9 @@ void runGrid(const void *kernel, dim3 grid, dim3 block, void (*call)(void *),
     blockDim = block;
     gNumThreads = int(threads);
     if (__tsan_get_current_fiber) gHostTsanFiber = __tsan_get_current_fiber();
+    // Not by a thread of a block: who creates a fiber comes before it.
+    for (void *&engine : gEngines)
+        if (__tsan_create_fiber && !engine) engine = __tsan_create_fiber(0);
     std::vector<unsigned> order(blocks);
     std::iota(order.begin(), order.end(), 0u);
     if (gReverse) std::reverse(order.begin(), order.end());

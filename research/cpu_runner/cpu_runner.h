@@ -110,7 +110,8 @@ void expectBytes(void *barrier, ptrdiff_t bytes, ptrdiff_t arrivals,
 // A bulk copy, read now. It lands later, in pieces, when the schedule says so,
 // and only then its bytes count on the barrier. Ends the program with a report
 // if the hardware would refuse it, or if it has not landed when its block ends.
-void copyLate(void *to, const void *from, size_t bytes, void *barrier);
+void copyLate(void *to, const void *from, size_t bytes, void *barrier,
+              Arrive arrive);
 
 // What the calling thread has read and written comes before bulk copies that
 // are started from now on.
@@ -297,6 +298,13 @@ void __stcg(T *address, cpuRunner::SameAs<T> value) {
     *address = value;
 }
 
+namespace cpuRunner {
+inline void arriveOn(void *barrier, ptrdiff_t arrivals) {
+    using Barrier = cuda::barrier<cuda::thread_scope_block>;
+    (void)static_cast<Barrier *>(barrier)->arrive(arrivals);
+}
+}  // namespace cpuRunner
+
 // Bulk copies, which libcu++ has for the GPU alone.
 namespace cuda {
 namespace ptx {
@@ -306,14 +314,12 @@ namespace device {
 // The token that this returns on a GPU nobody has asked for yet.
 inline void barrier_arrive_tx(barrier<thread_scope_block> &b,
                               ptrdiff_t arrivals, ptrdiff_t bytes) {
-    cpuRunner::expectBytes(&b, bytes, arrivals, [](void *to, ptrdiff_t count) {
-        (void)static_cast<barrier<thread_scope_block> *>(to)->arrive(count);
-    });
+    cpuRunner::expectBytes(&b, bytes, arrivals, cpuRunner::arriveOn);
 }
 template <typename T, size_t kAlignment>
 void memcpy_async_tx(T *to, const T *from, aligned_size_t<kAlignment> bytes,
                      barrier<thread_scope_block> &b) {
-    cpuRunner::copyLate(to, from, bytes, &b);
+    cpuRunner::copyLate(to, from, bytes, &b, cpuRunner::arriveOn);
 }
 }  // namespace device
 }  // namespace cuda
