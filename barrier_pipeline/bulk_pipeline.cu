@@ -617,6 +617,20 @@ double numFmas(int k, const Bench &b, size_t n, int iters) {
 // Whether kernel k is there to show a limit and does not do the whole work.
 bool isLimit(int k) { return k == kCopy || k == kFma; }
 
+// Blocks of pipelineBulk: one a tile where there is little work, else as many
+// as run at once.
+unsigned bulkGrid(const Bench &b, unsigned vectors, int iters) {
+    const unsigned tiles = numTiles(vectors, bulkTile(iters));
+    if (iters <= kLightIters) return tiles;
+    return std::min(tiles, unsigned(b.sms * kBlocksPerSm));
+}
+
+// Blocks of pipelinePlain.
+unsigned plainGrid(const Bench &b, unsigned vectors) {
+    return gridFor(vectors, kPlainThreads * kPlainVectors,
+                   size_t(b.sms) * kPlainBlocksPerSm);
+}
+
 // Launches one kernel on the first n elements.
 template <int kIters>
 void launchKernel(int kernel, const Bench &b, size_t n) {
@@ -644,8 +658,7 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
             pipelineFloat4<kIters><<<grid, kBlock>>>(in, out, vectors);
             break;
         case kPlain:
-            grid = gridFor(vectors, kPlainThreads * kPlainVectors,
-                           sms * kPlainBlocksPerSm);
+            grid = plainGrid(b, vectors);
             pipelinePlain<kIters><<<grid, kPlainThreads>>>(in, out, vectors);
             break;
         case kSync:
@@ -653,9 +666,7 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
             pipelineSync<kIters><<<grid, kSyncThreads>>>(in, out, vectors);
             break;
         case kBulk:
-            grid = numTiles(vectors, bulkTile(kIters));
-            if (kIters > kLightIters)
-                grid = std::min(grid, unsigned(sms * kBlocksPerSm));
+            grid = bulkGrid(b, vectors, kIters);
             pipelineBulk<kIters><<<grid, kBulkThreads>>>(in, out, vectors);
             break;
     }
