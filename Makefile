@@ -3,8 +3,8 @@
 # make help says what there is to make. Everything goes into build/.
 
 # The lessons, without .cu. This is the only list of them.
-LESSONS := atomics/atomics atomics/contention barrier_pipeline/barrier_pipeline \
-	barrier_pipeline/bulk_pipeline
+LESSONS := atomics/atomics atomics/contention atomics/sum_ladder \
+	barrier_pipeline/barrier_pipeline barrier_pipeline/bulk_pipeline
 
 NVCC ?= nvcc
 NVCCFLAGS ?= -std=c++17 -O3
@@ -19,6 +19,10 @@ NAMES := $(notdir $(LESSONS))
 SOURCES := $(LESSONS:=.cu)
 source = $(filter %/$1.cu,$(SOURCES))
 
+# Programs that include a lesson and run its best kernel beside the libraries'.
+PEERS := $(basename $(wildcard research/peers/*.cu))
+PEER_NAMES := $(notdir $(PEERS))
+
 # What a lesson is built for: ARCH if given; else the GPU of this machine;
 # else, or where that is too old, the oldest that the lesson's header names.
 gpu := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader \
@@ -28,8 +32,8 @@ minimum = $(shell sed -n \
 arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
-.PHONY: all run run-cpu cpu-builds check gate docs snippets help clean format evidence figures \
-	FORCE
+.PHONY: all run peers run-cpu cpu-builds check gate docs snippets help clean \
+	format evidence figures FORCE
 .PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence,$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
@@ -39,6 +43,8 @@ run: $(NAMES) ## build and run every lesson on this machine's GPU
 	@research/run.sh $(NAMES)
 $(NAMES:%=run-%): run-%: build/% ## run-LESSON: build and run one
 	@research/run.sh $*
+peers: $(PEER_NAMES:%=build/%) ## run the best kernels beside CUB and thrust
+	@research/run.sh $(PEER_NAMES)
 
 need_nvcc = @command -v "$(NVCC)" >/dev/null || { echo "No CUDA compiler\
  '$(NVCC)': install the CUDA Toolkit and put nvcc on PATH, or name it:\
@@ -58,6 +64,8 @@ build/$(notdir $1).flags: FORCE | build
 	echo '$(NVCC) $(NVCCFLAGS) $(NVCC_CCBIN) $(call arch,$1.cu)' >$$@
 endef
 $(foreach l,$(LESSONS),$(eval $(call lesson_rules,$l)))
+$(foreach p,$(PEERS),$(eval $(call lesson_rules,$p)))
+$(PEER_NAMES:%=build/%): $(SOURCES)
 build:
 	@mkdir -p build
 
@@ -95,7 +103,7 @@ $(NAMES:%=build/tests/%_test): build/tests/%_test: cpu-builds FORCE
 
 # clang-format's output differs from one major version to the next.
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
-FORMATTED = $(SOURCES) $(wildcard research/*/*.cc research/*/*.h)
+FORMATTED = $(SOURCES) $(PEERS:=.cu) $(wildcard research/*/*.cc research/*/*.h)
 format: ## lay out every source with clang-format 14
 	@"$(CLANG_FORMAT)" --version | grep -q 'version 14\.' || { echo "No\
  clang-format 14: install clang-format-14, or name it:\
@@ -123,8 +131,8 @@ build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
 # Tests: GoogleTest programs that need no GPU; :N runs one in N parts. PARTS are
 # further sources.
 TESTS := mutants_test:6 lessons_on_cpu_test:9 cpu_runner_test builds_test \
-	capture_test claims_test figures_test gate_test makefile_test \
-	$(NAMES:%=%_test)
+	capture_test check_test claims_test figures_test gate_test \
+	makefile_test $(NAMES:%=%_test)
 test_names := $(foreach t,$(TESTS),$(firstword $(subst :, ,$t)))
 export CLANG_FORMAT LESSONS
 build/tests/%: research/tests/%.cc $(wildcard research/tests/*.h) | build

@@ -109,9 +109,10 @@ static_assert(sizeof(int) == sizeof(float), "ints and floats take turns in it");
 
 // Where a curve of the tables has its knee. If adds only ever wait for others
 // at their address, 4 times the addresses make them 4 times faster; if they
-// never do, no faster. 2 is halfway between, as factors go and on logarithmic
-// axes.
-constexpr float kKneeGain = 2.0f;
+// never do, no faster. A gain of 2 is halfway between, as factors go, but it is
+// also just what a step brings that doubles the slices at work, so the line is
+// drawn below that, where no step comes near it.
+constexpr float kKneeGain = 1.75f;
 
 // What the tables are labelled with: k, then the regimes.
 constexpr int kNumRegimes = 6;
@@ -122,12 +123,23 @@ constexpr const char *kColumns[1 + kNumRegimes] = {
 __global__ void emptyKernel() {}
 
 // Add i goes to element i mod k. One thread makes every kThreads-th add, and
-// the 32 adds that a warp makes at a time go to neighbouring elements, all in
-// one line of 128 bytes. The L2 cache performs them, and those to one address
-// one after another: at k = 1 that is the whole cost. Up to k = 32 there is
-// still only one line, in one slice of the cache, but fewer adds wait for the
-// same address. Beyond that, more lines lie in more slices, which work side by
-// side. The launch floor ends it: no number of addresses gets below that.
+// the lanes of a warp add to neighbouring elements.
+// The adds are made in the L2 cache. It has slices, which work side by side,
+// and each address belongs to one of them. A slice adds in passes: one pass
+// goes to one sector, 8 neighbouring elements, and adds to each of them once at
+// most. So the 32 adds of a warp take 32 passes at k = 1, 8 at k = 4, and 4
+// from k = 16 on. The busiest slice decides how long that takes. On an H200:
+//   1, 4     One sector. Every pass waits until the one before it has added,
+//            and a float takes longer to add than an int.
+//   16       Two sectors take turns. A float still waits for the add before it,
+//            an int does not: there is a pass a cycle, the most a slice makes.
+//   64       The elements still lie in one slice, which has as many passes as
+//            before. A pass a cycle is the limit for floats too, and ints have
+//            gained nothing.
+//   256 up   The elements lie in several slices: the busiest has half of the
+//            passes at 256, an eighth at 1024, a 32nd at 4096. At 16384 every
+//            slice has some, the busiest still a 64th, and the launch is a good
+//            part of the time that is left.
 // At k = 1 all lanes meet at one address, but it comes from k and the thread's
 // index, so the compiler does not know. Where it does, as with counters[0], it
 // makes one add of a warp's ints, which it may not do with floats, and the
@@ -142,10 +154,14 @@ __global__ void addAdjacent(T *counters, unsigned k, T value) {
 }
 // end snippet
 
-// The same, but every address has a line to itself, so that even a few of them
-// can lie in several slices. In return the adds that a warp makes at a time go
-// to up to 32 lines, and so to 32 sectors of 32 bytes, where neighbours share
-// 4. Which of the two counts for more changes with k.
+// The same, but every address has a line of 128 bytes to itself. Now a few of
+// them lie in several slices already, but no two share a sector: the 32 adds of
+// a warp take 32 passes at every k. Set beside neighbours, the busiest slice
+// has more passes at k = 4 and 16, fewer at 64 and 256, as many at 1024, and
+// more again beyond. And each pass is a request of its own, where neighbours
+// make up to 4 passes of one: from k = 64 on, the busiest slice takes a request
+// in nearly every cycle. From 4096 on all slices have about as many passes as
+// the busiest, so more addresses gain little.
 // No barrier. Launch: kBlocks blocks of kThreadsPerBlock threads.
 // snippet: add-apart
 __global__ void addApart(float *counters, unsigned k, float value) {
@@ -156,8 +172,11 @@ __global__ void addApart(float *counters, unsigned k, float value) {
 // end snippet
 
 // Add i goes to address i / 32 mod k: the 32 adds that a warp makes at a time
-// meet at one address whatever k is, and only warps get out of each other's
-// way. Input whose neighbours belong together adds like this.
+// meet at one address whatever k is. Input whose neighbours belong together
+// adds like this. For the slices it is the same work as addApart's, 32 passes a
+// warp, as many of them in the busiest slice, and up to k = 256 it takes about
+// as long: what counts is how many passes there are, not whether it is lanes or
+// warps that meet. Beyond, more requests come to the busiest slice than there.
 // No barrier. Launch: kBlocks blocks of kThreadsPerBlock threads.
 // snippet: add-by-warp
 __global__ void addByWarp(float *counters, unsigned k, float value) {
@@ -168,10 +187,15 @@ __global__ void addByWarp(float *counters, unsigned k, float value) {
 // end snippet
 
 // Add i goes to element i mod k of its block's own k elements. Only threads of
-// one block can meet at an address, and at k = 1 the blocks have kBlocks of
-// them between them. A float atomicAdd is a loop here, as in atomics.cu: load,
-// add, store by compare-and-swap, and again if another came between. An int
-// atomicAdd is one instruction.
+// one block can meet at an address, and all blocks together have kBlocks * k of
+// them: k = 1 here stands beside k = 1024 there.
+// A float atomicAdd is a loop here, as in atomics.cu: load, add, store by
+// compare-and-swap, and again if another came between. At k = 256 every thread
+// has an address to itself, and the 32 adds of a warp take one attempt; at
+// k = 1 they take over a hundred. The time falls with their number. An int
+// atomicAdd is one instruction, in which lanes that meet at an address take
+// turns: 32 at k = 1, 8 at k = 4, 2 at k = 16. That is soon too fast to be seen
+// above the launch.
 // The elements come from global memory and return to it, k a block, by plain
 // loads and stores, so that totals last from launch to launch and no add is
 // global. The first barrier keeps the adds from running ahead of the loads, the
@@ -377,9 +401,10 @@ void printTable(const Results &results, Cell cell) {
 // The knee of a regime: the smallest k from which on, at every step that was
 // measured, 4 times the addresses make an add less than kKneeGain times faster.
 // From which on, because a curve can be flat for a step and then fall again:
-// new addresses may lie in a line or a slice that is taken already. "-" if the
-// last step still gains more. A knee is marked if the step behind it ends near
-// the floor: there it may be the launch that ends the gain, not the addresses.
+// new addresses may lie in a slice that is busy already, as from 16 to 64 ints.
+// "-" if the last step still gains more. A knee is marked if the step behind it
+// ends near the floor: there it may be the launch that ends the gain, not the
+// addresses.
 std::string knee(const Result (&regime)[kNumAddresses], float floorMs) {
     int last = 0;
     while (last + 1 < kNumAddresses && regime[last + 1].measured) ++last;
@@ -419,7 +444,7 @@ void report(const Results &results, float floorMs) {
     });
     std::printf(
         "\n== knee: the k from which on 4 times the addresses gain less ==\n");
-    std::printf("gain_below: %.1f\n", kKneeGain);
+    std::printf("gain_below: %.2f\n", kKneeGain);
     for (int r = 0; r < kNumRegimes; ++r)
         std::printf("%s: %s\n", kColumns[1 + r],
                     knee(results[r], floorMs).c_str());
@@ -438,13 +463,16 @@ int main() {
     cudaDeviceProp device;
     CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
     emptyKernel<<<1, 1>>>();
-    if (cudaGetLastError() != cudaSuccess) {
+    const cudaError_t launched = cudaGetLastError();
+    if (launched == cudaErrorNoKernelImageForDevice ||
+        launched == cudaErrorInvalidDeviceFunction) {
         std::fprintf(stderr,
                      "This program has no code for the %s (compute capability "
                      "%d.%d): build it with nvcc -arch=native.\n",
                      device.name, device.major, device.minor);
         return EXIT_FAILURE;
     }
+    CUDA_CHECK(launched);
     std::printf("Day 26, part two: how many addresses make it fast?\n");
     std::printf("\n== device: what this ran on ==\n");
     std::printf("gpu: %s\n", device.name);

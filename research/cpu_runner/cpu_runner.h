@@ -22,6 +22,9 @@
 // - The asynchronous proxy, other than to ThreadSanitizer: a thread's access
 //   that no proxy fence of its own follows races there with a later bulk copy.
 //
+// A lesson's global functions may have no static variables of their own: g++
+// names them like __shared__ ones, and so they would be poisoned with those.
+//
 // A schedule decides who runs next. CPU_RUNNER_SCHEDULE is `forward` (lowest
 // thread first, the default), `reverse`, or a number, which seeds a random one:
 // blocks and threads in a shuffled order, some warps and threads slowed, and
