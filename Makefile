@@ -4,7 +4,7 @@
 
 # The lessons, without .cu. This is the only list of them.
 LESSONS := atomics/atomics atomics/contention atomics/sum_ladder \
-	barrier_pipeline/barrier_pipeline
+	barrier_pipeline/barrier_pipeline barrier_pipeline/bulk_pipeline
 
 NVCC ?= nvcc
 NVCCFLAGS ?= -std=c++17 -O3
