@@ -169,9 +169,11 @@ inline unsigned vote(unsigned mask, bool predicate) {
 }
 
 // Replaces *address by change(*address) in one step that orders nothing else;
-// returns what it was.
+// returns what it was. Nobody stops between the step and its note: whoever saw
+// the new value would miss what it publishes.
 template <typename T, typename Change>
-T atomicChange(T *address, Change change) {
+__attribute__((noinline, no_sanitize_coverage)) T atomicChange(T *address,
+                                                               Change change) {
     T old, next;
     __atomic_load(address, &old, __ATOMIC_RELAXED);
     do {

@@ -50,9 +50,10 @@ TEST_P(SoundKernel, PassesSilentlyEverywhere) {
 INSTANTIATE_TEST_SUITE_P(Runner, SoundKernel,
                          testing::Values("neighbour", "warp-neighbour", "count",
                                          "ring", "shuffles", "last-block",
-                                         "dimensions", "fresh-memory",
-                                         "bad-launch", "copy-direction",
-                                         "copy-size", "time", "host-static"));
+                                         "message", "dimensions",
+                                         "fresh-memory", "bad-launch",
+                                         "copy-direction", "copy-size", "time",
+                                         "host-static"));
 
 // Runs a planted fault and expects status 1 and a line on stderr that matches.
 void expectReport(const std::string &build, const std::string &schedule,
@@ -92,6 +93,12 @@ TEST(Runner, ReportsARaceBetweenBlocks) {
 
 TEST(Runner, ReportsAMissingFence) {
     expectReport("tsan", "forward", "no-fence", "data race .* in .*lastBlock");
+}
+
+TEST(Runner, ReportsAFenceThatComesTooEarly) {
+    for (const char *schedule : {"forward", "reverse", "1"})
+        expectReport("tsan", schedule, "fence-too-early",
+                     "data race .* in .*message");
 }
 
 TEST(Runner, ShowsABufferHandedBackTooEarlyUnderSomeSeed) {

@@ -192,6 +192,26 @@ __global__ void lastBlock(float *out, float *partials) {
     *out = sum;
 }
 
+// Every thread hands a number to the thread before it and raises a flag. The
+// fence belongs between the two.
+template <bool kSound>
+__global__ void message(float *out) {
+    __shared__ float number[kThreads];
+    __shared__ int flag[kThreads];
+    flag[threadIdx.x] = 0;
+    __syncthreads();
+    if (!kSound) __threadfence_block();
+    number[threadIdx.x] = float(threadIdx.x);
+    if (kSound) __threadfence_block();
+    atomicExch(&flag[threadIdx.x], 1);
+    const unsigned next = (threadIdx.x + 1) % kThreads;
+    while (atomicAdd(&flag[next], 0) == 0) {
+    }
+    __threadfence_block();
+    out[blockIdx.x * kThreads + threadIdx.x] =
+        number[threadIdx.x] + number[next];
+}
+
 // Stores every thread's place in a grid of three dimensions.
 __global__ void dimensions(float *out) {
     const unsigned block =
@@ -288,6 +308,14 @@ bool runCase(const std::string &name) {
     if (name == "shuffles") {
         shuffles<<<kBlocks, kThreads>>>(d_out);
         return holds(kElems, [](int i) { return i % 32 >= 16; });
+    }
+    if (name == "message") {
+        message<true><<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, neighbours);
+    }
+    if (name == "fence-too-early") {
+        message<false><<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, neighbours);
     }
     if (name == "last-block") {
         lastBlock<true><<<kBlocks, kThreads>>>(d_out, d_partials);
