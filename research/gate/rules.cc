@@ -520,8 +520,9 @@ static const std::map<std::string, std::string> kClaimFields = {
     {"source", "\\S+\\.cu"},
     {"ptx", "\\S+: `.+` (?:(?:=|<=) \\d{1,6}|>= [1-9]\\d{0,5})"},
     {"sass", "\\S+: `.+` (?:(?:=|<=) \\d{1,6}|>= [1-9]\\d{0,5})"},
-    {"counter", "\\S+: .+"},
-    {"racecheck", "\\S+: .+"},
+    {"counter",
+     "\\S+: (?:part [1-9]\\d* of \\d+: )?`[^`]+ (?:=|<=|>=) [^`]+`(?:; .+)?"},
+    {"racecheck", "\\S+: `[^`]+`; \\S+: `[^`]+`"},
     {"document", "[^;]+; [^;]+; [^;]+"},
     {"showed", ".+"},
     {"for", "(?:all|sm_\\d+[a-z]?(?:, sm_\\d+[a-z]?)*); CUDA [\\d.]+"}};

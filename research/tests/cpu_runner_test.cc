@@ -49,8 +49,8 @@ TEST_P(SoundKernel, PassesSilentlyEverywhere) {
 
 INSTANTIATE_TEST_SUITE_P(Runner, SoundKernel,
                          testing::Values("neighbour", "warp-neighbour", "count",
-                                         "ring", "shuffles", "last-block",
-                                         "message", "dimensions",
+                                         "ring", "bulk", "shuffles",
+                                         "last-block", "message", "dimensions",
                                          "fresh-memory", "bad-launch",
                                          "copy-direction", "copy-size", "time",
                                          "host-static"));
@@ -112,6 +112,47 @@ TEST(Runner, ShowsABufferHandedBackTooEarlyUnderSomeSeed) {
     expectReport("tsan", "forward", "ring-early", "data race .* in .*ring");
 }
 
+TEST(Runner, LandsBulkCopiesLate) {
+    expectReport("plain", "forward", "bulk-does-not-wait",
+                 "bulk.*ended before its bulk copies had landed");
+    const std::string deadlock =
+        "bulk.*deadlock: 128 threads at planted_faults.cu:" +
+        lineOf("filled.wait_parity(");
+    for (const char *schedule : {"forward", "reverse", "1"})
+        expectReport("plain", schedule, "bulk-too-many-bytes", deadlock);
+    // A barrier that expects no bytes lets the threads go before they land.
+    for (const char *schedule : {"forward", "reverse", "1"})
+        expectReport("plain", schedule, "bulk-no-bytes",
+                     "FAILED: |bulk.*(deadlock|had landed)");
+}
+
+TEST(Runner, ShowsABulkCopyIntoABufferThatIsStillRead) {
+    int wrong = 0;
+    for (int seed = 1; seed <= 10; ++seed)
+        wrong +=
+            runOnCpu(planted("plain"), std::to_string(seed), "bulk-no-barrier")
+                .status != 0;
+    EXPECT_GT(wrong, 0);
+    for (const char *schedule : {"forward", "1"})
+        expectReport("tsan", schedule, "bulk-no-barrier", "data race");
+}
+
+// Whoever reads and hands back without a fence of the asynchronous proxy gets
+// the right answer on the CPU; ThreadSanitizer tells.
+TEST(Runner, ReportsAMissingProxyFence) {
+    for (const char *fault : {"bulk-no-fence", "bulk-no-first-fence"})
+        for (const char *schedule : {"forward", "reverse", "1"}) {
+            EXPECT_EQ(runOnCpu(planted("plain"), schedule, fault).status, 0);
+            expectReport("tsan", schedule, fault, "data race");
+        }
+}
+
+TEST(Runner, RefusesBulkCopiesThatTheHardwareWould) {
+    expectReport("plain", "forward", "bulk-unaligned",
+                 "bulk.*must be multiples of 16");
+    expectReport("asan", "forward", "bulk-past-input", "heap-buffer-overflow");
+}
+
 TEST(Runner, ReportsADeadlockWithTheWaitingLines) {
     const std::string where =
         "ring.*, block [0-9]: deadlock: 64 threads at planted_faults.cu:" +
@@ -124,7 +165,7 @@ TEST(Runner, ReportsADeadlockWithTheWaitingLines) {
     const std::string parity =
         "waitForNobody, block [0-9]: deadlock: 128 threads at "
         "planted_faults.cu:" +
-        lineOf("wait_parity(");
+        lineOf("never.wait_parity(");
     for (const char *schedule : {"forward", "reverse", "1", "2"})
         expectReport("plain", schedule, "parity-deadlock", parity);
 }

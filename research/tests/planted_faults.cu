@@ -11,6 +11,7 @@
 #include <string>
 
 #include <cuda/barrier>
+#include <cuda/ptx>
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 128;
@@ -78,6 +79,59 @@ __global__ void ring(float *out) {
         }
         out[blockIdx.x * half + threadIdx.x - half] = sum;
     }
+}
+
+// What goes wrong with bulk copies.
+enum Fault {
+    kNone,
+    kNoHandBackFence,
+    kNoHandBackBarrier,
+    kNoFenceAfterInit,
+    kNoBytes,
+    kTooManyBytes,
+    kUnaligned,
+    kDoesNotWait,
+    kPastInput
+};
+constexpr int kBulkElems = kThreads;
+
+// Sums tiles that bulk copies bring through one buffer: out[i] becomes the sum
+// of in[t * kBulkElems + i] over all tiles t.
+template <Fault kFault>
+__global__ void bulk(const float *in, float *out) {
+    alignas(16) __shared__ float tile[kBulkElems];
+    __shared__ Barrier filled;
+    const bool isProducer = threadIdx.x == 0;
+    const auto start = [&](int t) {
+        constexpr int kOff = kFault == kNoBytes        ? -int(sizeof(tile))
+                             : kFault == kTooManyBytes ? 16
+                                                       : 0;
+        const cuda::aligned_size_t<16> bytes(sizeof(tile));
+        const int first =
+            t * kBulkElems + (kFault == kUnaligned                      ? 1
+                              : kFault == kPastInput && t + 1 == kTiles ? 4
+                                                                        : 0);
+        (void)cuda::device::barrier_arrive_tx(filled, 1, bytes + kOff);
+        cuda::device::memcpy_async_tx(tile, in + first, bytes, filled);
+    };
+    if (isProducer) {
+        init(&filled, 1);
+        if (kFault != kNoFenceAfterInit)
+            cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+    }
+    __syncthreads();
+    if (isProducer) start(0);
+    float sum = 0.0f;
+    for (int t = 0; t < kTiles; ++t) {
+        if (kFault != kDoesNotWait) filled.wait_parity(t % 2);
+        sum += tile[threadIdx.x];
+        if (t + 1 == kTiles) break;
+        if (kFault != kNoHandBackFence)
+            cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+        if (kFault != kNoHandBackBarrier) __syncthreads();
+        if (isProducer) start(t + 1);
+    }
+    out[threadIdx.x] = sum;
 }
 
 // Waits for the parity of a phase that nobody completes.
@@ -222,10 +276,27 @@ __global__ void dimensions(float *out) {
         float(block * 1000 + thread);
 }
 
+// The cases with bulk copies, by name.
+struct BulkCase {
+    const char *name;
+    void (*kernel)(const float *in, float *out);
+};
+constexpr BulkCase kBulkCases[] = {
+    {"bulk", bulk<kNone>},
+    {"bulk-no-fence", bulk<kNoHandBackFence>},
+    {"bulk-no-barrier", bulk<kNoHandBackBarrier>},
+    {"bulk-no-first-fence", bulk<kNoFenceAfterInit>},
+    {"bulk-no-bytes", bulk<kNoBytes>},
+    {"bulk-too-many-bytes", bulk<kTooManyBytes>},
+    {"bulk-unaligned", bulk<kUnaligned>},
+    {"bulk-does-not-wait", bulk<kDoesNotWait>},
+    {"bulk-past-input", bulk<kPastInput>}};
+
 constexpr int kElems = kBlocks * kThreads;
 constexpr size_t kBytes = kElems * sizeof(float);
 float *d_out;
 float *d_partials;
+float *d_in;
 float out[kElems];
 
 // Whether each of out[0, n), brought from the device, is want(i).
@@ -243,6 +314,9 @@ bool holds(int n, Want want) {
 
 int neighbours(int i) { return i % kThreads + (i + 1) % kThreads; }
 int warpNeighbours(int i) { return i % kThreads + (i % kThreads ^ 1); }
+int bulkSum(int i) {
+    return kTiles * i + kBulkElems * kTiles * (kTiles - 1) / 2;
+}
 int ringSum(int i) {
     const int half = kThreads / 2;
     return half * kTiles * (kTiles - 1) / 2 + kTiles * (i % half);
@@ -305,6 +379,12 @@ bool runCase(const std::string &name) {
         ring<kThreads, true><<<kBlocks, kThreads>>>(d_out);
         return holds(kElems / 2, ringSum);
     }
+    for (const BulkCase &bulkCase : kBulkCases)
+        if (name == bulkCase.name) {
+            const auto kernel = bulkCase.kernel;
+            kernel<<<1, kThreads>>>(d_in, d_out);
+            return holds(kBulkElems, bulkSum);
+        }
     if (name == "shuffles") {
         shuffles<<<kBlocks, kThreads>>>(d_out);
         return holds(kElems, [](int i) { return i % 32 >= 16; });
@@ -379,8 +459,13 @@ bool runCase(const std::string &name) {
 int main(int argc, char **argv) {
     cudaMalloc(&d_out, kBytes);
     cudaMalloc(&d_partials, kBlocks * sizeof(float));
+    cudaMalloc(&d_in, kTiles * kBulkElems * sizeof(float));
+    float in[kTiles * kBulkElems];
+    for (int i = 0; i < kTiles * kBulkElems; ++i) in[i] = float(i);
+    cudaMemcpy(d_in, in, sizeof(in), cudaMemcpyHostToDevice);
     cudaMemset(d_out, 0, kBytes);
     const bool right = runCase(argc > 1 ? argv[1] : "");
+    cudaFree(d_in);
     cudaFree(d_partials);
     cudaFree(d_out);
     return right ? 0 : 1;
