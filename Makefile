@@ -40,7 +40,7 @@ arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 .DELETE_ON_ERROR:
 
 all: $(NAMES) ## build every lesson
-$(NAMES): %: build/%
+$(NAMES): %: build/% ## LESSON: build one
 run: $(NAMES) ## build and run every lesson on this machine's GPU
 	@research/run.sh $(NAMES)
 $(NAMES:%=run-%): run-%: build/% ## run-LESSON: build and run one
@@ -55,10 +55,10 @@ need_nvcc = @command -v "$(NVCC)" >/dev/null || { echo "No CUDA compiler\
 define lesson_rules
 build/$(notdir $1): $1.cu build/$(notdir $1).flags
 	$$(need_nvcc)
-	$(NVCC) $(NVCCFLAGS) -arch=$(call arch,$1.cu) -o $$@ $1.cu
+	"$(NVCC)" $(NVCCFLAGS) -arch=$(call arch,$1.cu) -o $$@ $1.cu
 build/$(notdir $1).ptx: $1.cu build/$(notdir $1).flags
 	$$(need_nvcc)
-	$(NVCC) $(NVCCFLAGS) -arch=$(call arch,$1.cu) -ptx -o $$@ $1.cu
+	"$(NVCC)" $(NVCCFLAGS) -arch=$(call arch,$1.cu) -ptx -o $$@ $1.cu
 # Rewritten, and so newer, only when the command has changed.
 build/$(notdir $1).flags: FORCE | build
 	@echo '$(NVCC) $(NVCCFLAGS) $(NVCC_CCBIN) $(call arch,$1.cu)' | \
@@ -167,3 +167,5 @@ clean: ## remove build/
 help: ## this text
 	@sed -n 's/^\([a-z$$][^:]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
 	sed 's/^$$[^\t]*\t\([^:]*\): /\1\t/' | sort | expand -t 20
+	@echo 'Variables, as in make ARCH=sm_90:'
+	@echo 'NVCC, NVCCFLAGS, NVCC_CCBIN (the host compiler of nvcc), ARCH, CXX'

@@ -13,7 +13,8 @@
 
 namespace {
 
-const std::string kNvcc = "timeout 300 " + environment("NVCC", "nvcc");
+const std::string kNvcc =
+    "timeout 300 " + ::quoted(environment("NVCC", "nvcc"));
 const char kWarnings[] = " -Werror all-warnings -Xcompiler -Wall,-Wextra ";
 
 std::vector<std::string> words(const std::string &text) {

@@ -83,7 +83,7 @@ const std::string &ptxOf(const std::string &source, const std::string &arch) {
     if (!ptx.empty()) return ptx;
     const TempDir dir;
     const Outcome outcome =
-        run("timeout 300 " + environment("NVCC", "nvcc") +
+        run("timeout 300 " + ::quoted(environment("NVCC", "nvcc")) +
             " -std=c++17 -O3 -arch=" + arch + " -ptx -o " +
             ::quoted(dir.path() / "ptx") + " " + ::quoted(source));
     if (outcome.status != 0)
@@ -114,7 +114,8 @@ class Claims : public testing::TestWithParam<gate::Claim> {};
 TEST_P(Claims, AreBorneOutByThePtx) {
     const gate::Claim &claim = GetParam();
     const std::string source = sourceOf(claim);
-    const Outcome known = run(environment("NVCC", "nvcc") + " --list-gpu-arch");
+    const Outcome known =
+        run(::quoted(environment("NVCC", "nvcc")) + " --list-gpu-arch");
     ASSERT_EQ(known.status, 0) << known.err;
     const gate::Lines targets = targetsOf(claim, known.out);
     EXPECT_FALSE(targets.empty()) << "nvcc knows no architecture of these";
