@@ -28,10 +28,20 @@ struct Knob {
     std::vector<int> sound;
     std::vector<int> unsound;
 };
-const Knob kKnobs[] = {{"barrier_pipeline/barrier_pipeline",
-                        "kProducerWarps",
-                        {1, 2, 3, 4, 5, 6, 7},
-                        {0, 8}}};
+const Knob kKnobs[] = {
+    {"barrier_pipeline/barrier_pipeline",
+     "kProducerWarps",
+     {1, 2, 3, 4, 5, 6, 7},
+     {0, 8}},
+    {"barrier_pipeline/bulk_pipeline", "kStages", {1, 2, 3, 4}, {0, 5}},
+    {"barrier_pipeline/bulk_pipeline",
+     "kTileVectors",
+     {64, 128, 640, 1280, 2560},
+     {0, 100, 3136}},
+    {"barrier_pipeline/bulk_pipeline",
+     "kBulkThreads",
+     {32, 64, 128},
+     {0, 48, 96, 256}}};
 
 class Lesson : public testing::TestWithParam<std::string> {
    protected:
