@@ -21,12 +21,13 @@
 //
 // Held equal: data, and what is computed from each element, kIters dependent
 // fused multiply-adds. Few of them and memory sets the pace, many and the
-// arithmetic does; between, where both limits meet, a kernel needs everything
-// at once, and there the copy that costs no instructions should show.
+// arithmetic does; between, where both limits meet, every instruction that only
+// moves data takes the place of one that computes.
 //
-// The input repeats with period 97, which divides neither tile nor warp, so
-// the reference is 97 chains on the CPU, the outputs are compared on the GPU,
-// and a tile or lane taken for another shows. No size is a multiple of a tile.
+// The input repeats every 97 elements, so the reference is 97 chains on the
+// CPU, and outputs are compared on the GPU. Neither tile nor warp is a multiple
+// of that, so a lane or a tile taken for another shows, unless the tile lies a
+// multiple of 97 tiles away. The last tile is ragged.
 //
 // Needs: compute capability 9.0 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o bulk_pipeline bulk_pipeline.cu
@@ -50,7 +51,7 @@
 #include <cuda_runtime.h>
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#error "needs compute capability 9.0: add -arch=native or -arch=sm_90"
+#error "needs compute capability 9.0: add -arch=sm_90, or your GPU's"
 #endif
 
 // Ends the program with one sentence when a CUDA call fails.
@@ -102,22 +103,25 @@ constexpr int kLightTileVectors = 128;
 __host__ __device__ constexpr int bulkTile(int iters) {
     return iters <= kLightIters ? kLightTileVectors : kTileVectors;
 }
-static_assert(kStages >= 1, "there must be a buffer");
-static_assert(kBulkThreads % 32 == 0 && kBulkThreads <= 1024,
-              "a block is whole warps, and no more than a launch can take");
-static_assert(kTileVectors % kBulkThreads == 0 &&
+static_assert(kBulkThreads > 0 && kBulkThreads % 32 == 0 &&
+                  kBulkThreads <= 1024,
+              "kBulkThreads must be whole warps, and fit into a block");
+static_assert(kTileVectors > 0 && kTileVectors % kBulkThreads == 0 &&
                   kLightTileVectors % kBulkThreads == 0,
-              "a tile must be the same number of float4s for every thread");
+              "kTileVectors must be a multiple of kBulkThreads, and "
+              "kBulkThreads must divide kLightTileVectors");
+static_assert(kStages >= 1, "kStages must be at least 1");
 static_assert(kStages * (kTileVectors * sizeof(float4) + 8) <= 48 * 1024,
-              "tiles and barriers would not fit in static shared memory");
+              "kStages must be smaller, or kTileVectors must be: the tiles "
+              "would not fit in static shared memory");
 
-// Blocks that an SM of compute capability 9.0 holds at once: by its registers,
-// of which each quarter has 512 a lane and a thread needs some 16 besides its
-// float4s; by its shared memory, of which a block takes 1 KiB more than it
-// asks for; and by its limit of threads.
+// Blocks that an SM holds at once: by its registers, of which each quarter has
+// 512 a lane and a thread needs some 16 besides its float4s; by its shared
+// memory, of which a block takes 1 KiB more than it asks for; and by its limit
+// of threads. Those of compute capability 9.0; some newer ones hold fewer.
 constexpr int kLaneRegisters = 512;
 constexpr int kSmSharedBytes = 228 * 1024;
-constexpr int kSmThreads = 2048;
+constexpr int kSmThreads = 1536;  // 2048 in 9.0 itself.
 constexpr int kRegisters = 4 * kTileVectors / kBulkThreads + 16;
 constexpr int kSharedBytes = kStages * (kTileVectors * 16 + 8) + 1024;
 constexpr int kBlocksPerSm =
@@ -144,7 +148,7 @@ constexpr int kPlainBlocksPerSm = 3;
 
 // The all-FMA kernel: chains a thread, and blocks an SM.
 constexpr int kFmaChains = 16;
-constexpr int kFmaBlocksPerSm = 8;
+constexpr int kFmaBlocksPerSm = 4;
 
 // Fused multiply-adds that an SM of compute capability 9.0 or newer makes a
 // clock (CUDA C++ Programming Guide v13.0, "Arithmetic Instructions"), and the
@@ -381,7 +385,7 @@ __device__ inline void loadTile(const float4 *in, int count, float4 *buffer) {
 // some consumers compute what an earlier tile left; they store nothing of it.
 // Launch: kSyncThreads threads, at most as many blocks as tiles.
 template <int kIters>
-__global__ void __launch_bounds__(kSyncThreads, kSyncBlocksPerSm)
+__global__ void __launch_bounds__(kSyncThreads)
     pipelineSync(const float4 *in, float4 *out, unsigned vectors) {
     constexpr int kTile = kSyncTileVectors;
     __shared__ float4 buffers[2][kTile];
@@ -434,15 +438,15 @@ __device__ inline void startCopy(const float4 *in, unsigned vectors,
 //
 // Handing back takes more than part one did. A thread that goes on behind a
 // load may still have it under way; so may one that passes a barrier, which
-// counts who has come and not what has been read. That is enough among threads.
+// counts who has come and not what has been read. Among threads that is enough.
 // The copy is made by no thread: it writes by what PTX calls the async proxy,
-// and what threads have read and written is in order with that only behind a
-// proxy fence. So every thread executes the fence between its loads and the
+// and one memory location that is used both ways needs a proxy fence in
+// between. So every thread executes the fence between its loads and the
 // barrier; without it, the next tile may land on values that are still to be
-// read. Computing first is no cure, as the compiler may move the barrier to
-// before arithmetic that touches registers alone. The other direction needs
-// no fence: who has seen a copy complete sees what it wrote. The first fence,
-// behind init, shows the copy the barriers that thread 0 has set up.
+// read. To compute first is no cure, as nothing keeps the compiler from moving
+// the barrier to before arithmetic that touches registers alone. The other
+// direction needs no fence: who has seen a copy complete sees what it wrote.
+// The first fence, behind init, is for the barriers that thread 0 has set up.
 //
 // All threads reach each __syncthreads(): the conditions are the block's. In
 // the last tile, threads past the end compute what lies in the buffer and

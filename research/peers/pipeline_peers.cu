@@ -366,13 +366,16 @@ int main() {
         return 77;
     }
     emptyKernel<<<1, 1>>>();
-    if (cudaGetLastError() != cudaSuccess) {
+    const cudaError_t launched = cudaGetLastError();
+    if (launched == cudaErrorNoKernelImageForDevice ||
+        launched == cudaErrorInvalidDeviceFunction) {
         std::fprintf(stderr,
                      "This program has no code for the %s (compute capability "
                      "%d.%d): build it with nvcc -arch=native.\n",
                      device.name, device.major, device.minor);
         return EXIT_FAILURE;
     }
+    CUDA_CHECK(launched);
     std::printf("The bulk copies of bulk_pipeline beside CUB and thrust\n");
     std::printf("\n== device: what this ran on ==\n");
     std::printf("gpu: %s\n", device.name);

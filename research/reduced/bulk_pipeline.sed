@@ -10,7 +10,7 @@ s/^constexpr int kTileVectors = 640;/constexpr int kTileVectors = 128;/
 s/^constexpr int kLightTileVectors = 128;/constexpr int kLightTileVectors = 64;/
 s/^constexpr int kLightIters = 16;/constexpr int kLightIters = 8;/
 s/^constexpr int kSyncTileVectors = 512;/constexpr int kSyncTileVectors = 128;/
-s/^constexpr int kSmThreads = 2048;/constexpr int kSmThreads = 2 * kBulkThreads;/
+s/^constexpr int kSmThreads = 1536;/constexpr int kSmThreads = 2 * kBulkThreads;/
 s/^constexpr int kPlainThreads = 384;/constexpr int kPlainThreads = 64;/
 s/^constexpr int kSyncBlocksPerSm = 8;/constexpr int kSyncBlocksPerSm = 2;/
 s/b\.sms = device\.multiProcessorCount;/b.sms = 1;/
