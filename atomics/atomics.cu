@@ -15,12 +15,14 @@
 // element once, in the same coalesced order. The only variable is where the
 // additions land.
 //
-// The sweep adds 1 + i % 4. No element is zero, so every lost element shows,
-// and no compare-and-swap succeeds for free because the value it guards did
-// not change. Every partial sum is an integer of at most 2^24, which a float
-// holds exactly, so the order of the adds cannot matter and the check is
-// bitwise equality. The second part then adds values that do round, to show
-// what the order does to a float sum (day 68 makes such a sum repeatable).
+// The sweep adds 1 + i % 3. No element is zero, so every lost element shows,
+// and a compare-and-swap fails whenever another thread came between.
+// Neighbouring blocks differ, so a block that took another's elements shows
+// too, unless that lies a multiple of three blocks away. Every partial sum is
+// an integer of at most 2^24, which a float holds exactly, so the order of the
+// adds cannot matter and the check is bitwise equality. The second part then
+// adds values that do round, to show what the order does to a float sum (day 68
+// makes such a sum repeatable).
 //
 // Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o atomics atomics.cu
@@ -28,8 +30,8 @@
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
 //
 // Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
-// CUDA 13.0 (V13.0.88), on 2026-11-29. The only output that may be published
-// is evidence/atomics/nvidia-h200-2026-11-29.txt.
+// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
+// is evidence/atomics/nvidia-h200-2026-11-30.txt.
 // How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
@@ -63,20 +65,29 @@ constexpr int kLaunches = kWarmupRuns + kSamples * kTimedRuns;
 
 // One element a thread; the tree needs a power of two.
 constexpr int kThreadsPerBlock = 256;
-static_assert((kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0,
-              "the tree would drop elements unless it can halve down to one");
+static_assert(kThreadsPerBlock > 0 && kThreadsPerBlock <= 1024,
+              "kThreadsPerBlock must be from 1 to 1024");
+static_assert(
+    (kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0,
+    "kThreadsPerBlock must be a power of two, or the tree drops some");
 
 // Elements a sum, smallest first. The largest is also that of the second part.
 constexpr int kNumSizes = 5;
 constexpr size_t kSizes[kNumSizes] = {4096, 65536, 262144, 1048576, 4194304};
 constexpr size_t kMaxElems = 4194304;
-static_assert(kSizes[kNumSizes - 1] == kMaxElems,
-              "the input would be shorter or longer than the largest sum");
+constexpr bool sizesRiseToMax() {
+    for (int s = 1; s < kNumSizes; ++s)
+        if (kSizes[s] <= kSizes[s - 1]) return false;
+    return kSizes[kNumSizes - 1] == kMaxElems;
+}
+static_assert(sizesRiseToMax(), "a sum would read past the input");
 static_assert(kMaxElems / kThreadsPerBlock < 0x7fffffff,
               "the grid would be larger than a launch can take");
 
-// The sweep adds the integers 1 to 4, no more of them than a float can count.
-constexpr size_t kExactModulus = 4;
+// The sweep adds the integers 1 to 3, no more of them than a float can count.
+constexpr size_t kExactModulus = 3;
+static_assert(kThreadsPerBlock % kExactModulus != 0,
+              "all blocks would hold the same values, and a mix-up not show");
 constexpr size_t kFloatIntegerLimit = size_t(1) << 24;
 static_assert(kMaxElems * kExactModulus <= kFloatIntegerLimit,
               "partial sums would round: the check would test float precision");
@@ -102,9 +113,10 @@ __global__ void emptyKernel() {}
 // A warp reads 128 consecutive bytes and then adds 32 times to one address.
 // Nobody uses the old value, so each add is a reduction (RED). Each goes to the
 // L2 cache as a request of its own, and the cache performs those to one address
-// one after another. The compiler does not combine the adds of a warp: float
-// addition may not be reordered. (An int atomicAdd to one address it does
-// combine, into one add a warp.) No barrier.
+// one after another (seen on an H200). The compiler does not combine the adds
+// of a warp: float addition may not be reordered. (An int atomicAdd to an
+// address that it sees to be one it does combine, into one add a warp.) No
+// barrier.
 // Launch: any block size, at least n threads in all.
 // snippet: global-atomic
 __global__ void sumGlobalAtomic(const float *in, float *total, size_t n) {
@@ -338,7 +350,7 @@ int sweep(const std::vector<float> &h_in, const float *d_in, float *d_slots,
         for (int k = 0; k < kNumKernels; ++k) {
             ok[k] = timeSum(k, d_in, d_slots, n, want, &times[k]);
             marked[k] = nearFloor(times[k].median, floorMs);
-            spread = std::max(spread, spreadPercent(times[k]));
+            spread = std::max(spreadPercent(times[k]), spread);
             failed += !ok[k];
         }
 
@@ -391,10 +403,11 @@ int determinism(const std::vector<float> &h_in, const float *d_in,
                 float *d_slots) {
     const size_t n = h_in.size();
     const double reference = sumCpu(h_in.data(), n);
-    // The rounding errors of n adds in any one order mostly cancel: they grow
-    // like the square root of n. Four units of 2^-23 times that is wide
-    // enough for every honest order. It is also thousands of elements wide,
-    // which is printed: the sweep is there to see the loss of a single one.
+    // Added in an order that has nothing to do with their size, the errors of n
+    // adds mostly cancel and grow like the square root of n. Four units of
+    // 2^-23 times that leave room for such an order; sorted values would exceed
+    // it. It is also thousands of elements wide, which is printed: the sweep is
+    // there to see the loss of a single one.
     const double relative = 4 * std::ldexp(1.0, -23) * std::sqrt(double(n));
     std::printf(
         "\n== determinism: the same sum again, of values that round ==\n");
@@ -433,13 +446,16 @@ int main() {
     cudaDeviceProp device;
     CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
     emptyKernel<<<1, 1>>>();
-    if (cudaGetLastError() != cudaSuccess) {
+    const cudaError_t launched = cudaGetLastError();
+    if (launched == cudaErrorNoKernelImageForDevice ||
+        launched == cudaErrorInvalidDeviceFunction) {
         std::fprintf(stderr,
                      "This program has no code for the %s (compute capability "
                      "%d.%d): build it with nvcc -arch=native.\n",
                      device.name, device.major, device.minor);
         return EXIT_FAILURE;
     }
+    CUDA_CHECK(launched);
     std::printf("Day 26: atomics and contention, measured\n");
     std::printf("\n== device: what this ran on ==\n");
     std::printf("gpu: %s\n", device.name);

@@ -31,8 +31,10 @@
 // Run:   ./contention
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
 //
-// UNVERIFIED: not run on real hardware; nothing it prints may be published.
-// How that changes: research/REVIEW-PROCESS.md
+// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
+// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
+// is evidence/contention/nvidia-h200-2026-11-30.txt.
+// How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
 #include <cstdio>
@@ -463,13 +465,16 @@ int main() {
     cudaDeviceProp device;
     CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
     emptyKernel<<<1, 1>>>();
-    if (cudaGetLastError() != cudaSuccess) {
+    const cudaError_t launched = cudaGetLastError();
+    if (launched == cudaErrorNoKernelImageForDevice ||
+        launched == cudaErrorInvalidDeviceFunction) {
         std::fprintf(stderr,
                      "This program has no code for the %s (compute capability "
                      "%d.%d): build it with nvcc -arch=native.\n",
                      device.name, device.major, device.minor);
         return EXIT_FAILURE;
     }
+    CUDA_CHECK(launched);
     std::printf("Day 26, part two: how many addresses make it fast?\n");
     std::printf("\n== device: what this ran on ==\n");
     std::printf("gpu: %s\n", device.name);

@@ -14,22 +14,23 @@
 //                         threads that signal; the others wait by parity
 //
 // Held equal: data, tiles, buffers, warps, and the code that copies and
-// computes. loadTile and consumeTile are never inlined: a compiler that
-// unrolled the copy differently in each kernel would make a difference that
-// looked like the barrier's. The only variable is the synchronisation.
+// computes. loadTile and consumeTile are never inlined, and how far their
+// loops are unrolled is given: a compiler that put more loads in flight in one
+// kernel than in another would make a difference that looked like the
+// barrier's. The only variable is the synchronisation.
 //
 // What came out on an H200: the split barrier does not pay here. With two
 // buffers and all threads counted, "this buffer is ready" and "the other one
 // is filled" come true at one moment, the one at which __syncthreads() would
 // let everybody go. Counting roles removes that coupling, but with equal tiles
 // the rate is still that of the slower group, and to arrive and to wait takes
-// more instructions than __syncthreads(), which is one. Where the barrier pays
-// is a copy that no thread has to make: see bulk_pipeline.cu. The program
-// prints the ratios and no verdict.
+// more instructions than __syncthreads(), which is one. Why the role
+// barrier is no faster than the split one we have not shown. The program prints
+// the ratios and no verdict.
 //
 // The input repeats every 97 elements, and neither tile nor warp is a multiple
-// of that, so a tile or a lane taken for another shows. The last tile is
-// ragged.
+// of that, so a lane or a tile taken for another shows, unless the tile lies a
+// multiple of 97 tiles away. The last tile is ragged.
 //
 // Needs: compute capability 8.0 or newer, CUDA 12.5 or newer, C++17.
 // Build:
@@ -39,8 +40,8 @@
 //        no hardware barrier.
 //
 // Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
-// CUDA 13.0 (V13.0.88), on 2026-11-29. The only output that may be published
-// is evidence/barrier_pipeline/nvidia-h200-2026-11-29.txt.
+// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
+// is evidence/barrier_pipeline/nvidia-h200-2026-11-30.txt.
 // How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
@@ -57,7 +58,7 @@
 // For an older architecture nvcc would build a barrier in software, without a
 // word, and this program would time that.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#error "needs compute capability 8.0: add -arch=native or -arch=sm_80"
+#error "needs compute capability 8.0: add -arch=sm_80, or your GPU's"
 #endif
 
 // Ends the program with one sentence when a CUDA call fails.
@@ -82,6 +83,7 @@ constexpr int kLaunches = kWarmupRuns + kSamples * kTimedRuns;
 // The exercise's knob: how many of a block's warps load; the others compute.
 constexpr int kProducerWarps = 4;
 constexpr int kThreadsPerBlock = 256;
+static_assert(kThreadsPerBlock % 32 == 0, "a warp would be cut short");
 constexpr int kProducerThreads = kProducerWarps * 32;
 constexpr int kConsumerThreads = kThreadsPerBlock - kProducerThreads;
 static_assert(kProducerThreads > 0 && kConsumerThreads > 0,
@@ -114,6 +116,9 @@ constexpr const char *kColumns[] = {"kernel", "ms", "GB/s", "time_to_sync",
                                     "spread_%"};
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
+// nvcc would warn that a barrier's constructor does not run in shared memory;
+// init() below stands in for it.
+#pragma nv_diag_suppress static_var_with_dynamic_init
 
 // Does nothing; what a launch of it takes is the floor under every time here.
 __global__ void emptyKernel() {}
@@ -133,8 +138,11 @@ __host__ __device__ inline size_t numTiles(size_t n) {
 // Copies one tile of in[0, n) to shared memory. One producer thread takes
 // every kProducerThreads-th element of the tile, so a warp reads 128
 // consecutive bytes. Thread 0 of the block is producer 0. No barrier.
+// Four loads are in flight at a time, whatever the knob: left to itself, the
+// compiler may put more of them in flight in one kernel than in another.
 __device__ __noinline__ void loadTile(const float *in, size_t n, size_t tile,
                                       float *buffer) {
+#pragma unroll 4
     for (size_t j = threadIdx.x; j < kTileElems; j += kProducerThreads) {
         const size_t i = tile * kTileElems + j;
         if (i < n) buffer[j] = in[i];
@@ -146,6 +154,7 @@ __device__ __noinline__ void loadTile(const float *in, size_t n, size_t tile,
 // consumers are the threads behind the producers. No barrier.
 __device__ __noinline__ void consumeTile(const float *buffer, size_t n,
                                          size_t tile, float *out) {
+#pragma unroll 1
     for (size_t j = threadIdx.x - kProducerThreads; j < kTileElems;
          j += kConsumerThreads) {
         const size_t i = tile * kTileElems + j;
@@ -154,7 +163,7 @@ __device__ __noinline__ void consumeTile(const float *buffer, size_t n,
 }
 
 // While the consumers compute one buffer, the producers fill the other; one
-// barrier a tile ends both, so neither group can be more than that ahead.
+// barrier a tile ends both, so neither group can be more than a tile ahead.
 // All threads reach it: the loop's bounds are the block's, not the thread's.
 // Launch: kThreadsPerBlock threads, at most numTiles(n) blocks.
 __global__ void pipelineSyncthreads(const float *in, float *out, size_t n) {
@@ -181,17 +190,18 @@ __global__ void pipelineSyncthreads(const float *in, float *out, size_t n) {
 // The producer-consumer pattern of the CUDA C++ Programming Guide 13.0, section
 // "Spatial Partitioning (also known as Warp Specialization)". A phase of a
 // barrier ends when all kThreadsPerBlock threads have arrived; arrive() does
-// not wait. Producers wait on ready alone and consumers on filled alone, so a
-// group that is ahead goes on to its next tile instead of waiting for its
-// signal to be taken. The token that arrive() returns would be for waiting,
-// which the signalling group never does, so it is dropped. Each thread is in
-// one group for good: it arrives once in every phase of every barrier.
+// not wait. Producers wait on ready alone and consumers on filled alone.
+// That promises that a group which is ahead need not wait for its signal to be
+// taken. With all threads counted it must all the same: its next wait ends only
+// when the other group has arrived, too. The token that arrive() returns would
+// be for waiting, which the signalling group never does, so it is dropped. Each
+// thread is in one group for good and arrives at most once in a phase.
 // Launch: kThreadsPerBlock threads, at most numTiles(n) blocks.
 __global__ void pipelineSplitBarrier(const float *in, float *out, size_t n) {
     __shared__ float buffers[kBuffers][kTileElems];
-#pragma nv_diag_suppress static_var_with_dynamic_init
     __shared__ Barrier ready[kBuffers];
     __shared__ Barrier filled[kBuffers];
+    // Thread 0 sets the counts; the __syncthreads() shows them to all.
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < kBuffers; ++stage) {
             init(&ready[stage], kThreadsPerBlock);
@@ -232,7 +242,6 @@ __global__ void pipelineSplitBarrier(const float *in, float *out, size_t n) {
 // Launch: kThreadsPerBlock threads, at most numTiles(n) blocks.
 __global__ void pipelineRoleBarrier(const float *in, float *out, size_t n) {
     __shared__ float buffers[kBuffers][kTileElems];
-#pragma nv_diag_suppress static_var_with_dynamic_init
     __shared__ Barrier ready[kBuffers];
     __shared__ Barrier filled[kBuffers];
     if (threadIdx.x == 0) {
@@ -362,7 +371,8 @@ bool checkOutput(const char *kernel, const float *got, const float *want,
 }
 
 // Times kernel k over d_in[0, n). Returns whether its output, poisoned before,
-// was right both before the timing and after its last launch.
+// was right both before the timing and after its last launch. What an earlier
+// launch did wrong, and a later one put right, does not show.
 bool timePipeline(int k, const float *d_in, float *d_out, int blocks,
                   const std::vector<float> &want, Timing *time) {
     const PipelineKernel kernel = kKernels[k];
@@ -434,13 +444,16 @@ int main() {
         return 77;
     }
     emptyKernel<<<1, 1>>>();
-    if (cudaGetLastError() != cudaSuccess) {
+    const cudaError_t launched = cudaGetLastError();
+    if (launched == cudaErrorNoKernelImageForDevice ||
+        launched == cudaErrorInvalidDeviceFunction) {
         std::fprintf(stderr,
                      "This program has no code for the %s (compute capability "
                      "%d.%d): build it with nvcc -arch=native.\n",
                      device.name, device.major, device.minor);
         return EXIT_FAILURE;
     }
+    CUDA_CHECK(launched);
     std::printf("Day 75: asynchronous barriers\n");
     std::printf("\n== device: what this ran on ==\n");
     std::printf("gpu: %s\n", device.name);

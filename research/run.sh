@@ -19,7 +19,7 @@ for name; do
             echo "$name: failed (exit $status)"
             failed=1
             if grep -q '^No CUDA GPU' "$complaints"; then
-                echo "make run needs an NVIDIA GPU. Without one, make run-cpu runs the same kernels on the CPU." >&2
+                echo "Running needs an NVIDIA GPU. Without one, make run-cpu runs the lessons' kernels on the CPU." >&2
                 exit 1
             fi
             ;;

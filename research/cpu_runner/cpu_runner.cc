@@ -73,6 +73,11 @@ constexpr int kRoundsPerCheck = 64;
 constexpr int kChecksToCalm = 8;
 constexpr int kChecksToDeadlock = 20;
 constexpr int kMaxFrames = 16;
+// For ThreadSanitizer: a switch between fibers orders nothing.
+constexpr unsigned kNoOrder = 1;
+
+// ThreadSanitizer's memory of who came before whom, one per thing that orders.
+using Edge = uint64_t;
 
 enum class State { kReady, kAtBlockBarrier, kAtWarp, kEnded };
 
@@ -96,19 +101,21 @@ struct alignas(64) Thread {
     const char *kind;
     unsigned mask;
     cpuRunner::Lanes lanes;
-    // For fences: whether one came before, and the last atomic's address.
+    // For fences: whether one came before, and the last atomic's address. For
+    // ThreadSanitizer, a fiber that has seen what came before the last fence,
+    // and nothing of what came behind it.
     bool fenced;
     const void *lastAtomic;
+    Edge fence;
+    void *atFence = nullptr;
     // Where it waits, for a deadlock's report.
     void *frames[kMaxFrames];
     int numFrames = 0;
 };
 
-// ThreadSanitizer's memory of who came before whom, one per thing that orders.
-// Those of a block stand in the shared section, to be forgotten with it; two of
-// each, used in turn, so that who leaves a barrier late learns nothing of what
-// happened behind it.
-using Edge = uint64_t;
+// The edges of a block stand in the shared section, to be forgotten with it;
+// two of each, used in turn, so that who leaves a barrier late learns nothing
+// of what happened behind it.
 alignas(64) __attribute__((section("cpu_shared"))) Edge gBlockEdges[2];
 __attribute__((section("cpu_shared"))) Edge gWarpEdges[kMaxThreads / kWarp][2];
 Edge gLaunchEdge;
@@ -137,6 +144,34 @@ unsigned gWarpsDone[kMaxThreads / kWarp];
 int64_t gMeanStop;
 int64_t gUntilStop = kNoStop;
 bool gReporting = false;
+
+// Pieces of bulk copies that have not landed, and turns of threads until they
+// may. Plain arrays: of other memory ThreadSanitizer would ask who owns it.
+struct Copy {
+    char *to;
+    const char *from;
+    size_t bytes;
+    void *barrier;
+    unsigned turns;
+};
+constexpr int kMaxCopies = 4096;
+Copy gCopies[kMaxCopies];
+int gNumCopies;
+// What a barrier's phase waits for besides arrivals, and the arrivals that are
+// held back until it has come.
+struct Transaction {
+    void *barrier;
+    ptrdiff_t bytes;
+    ptrdiff_t arrivals;
+    cpuRunner::Arrive arrive;
+};
+constexpr int kMaxTransactions = 64;
+Transaction gTransactions[kMaxTransactions];
+int gNumTransactions;
+// For ThreadSanitizer the copies are made by a thread of their own, which has
+// seen of the others what came before their proxy fences.
+__attribute__((section("cpu_shared"))) Edge gProxyEdge;
+void *gEngines[2];
 
 // The scheduler's own stack, to return to.
 void *gHostJump[5];
@@ -170,7 +205,6 @@ void shuffleOrder(std::vector<T> *order) {
 // Tells sanitizers that the next instructions run on another stack.
 void announceSwitch(void **fakeStack, const void *stack, size_t bytes,
                     void *tsanFiber) {
-    constexpr unsigned kNoOrder = 1;
     if (__sanitizer_start_switch_fiber)
         __sanitizer_start_switch_fiber(fakeStack, stack, bytes);
     if (__tsan_switch_to_fiber) __tsan_switch_to_fiber(tsanFiber, kNoOrder);
@@ -405,10 +439,66 @@ uint64_t fingerprint() {
     return hash + gBarriersDone;
 }
 
+// The transaction of a barrier, made on first use.
+Transaction *transactionOf(void *barrier) {
+    int i = 0;
+    while (i < gNumTransactions && gTransactions[i].barrier != barrier) ++i;
+    if (i == kMaxTransactions)
+        fail("bulk copies on more barriers than the runner has room for");
+    if (i == gNumTransactions)
+        gTransactions[gNumTransactions++] = {barrier, 0, 0, nullptr};
+    return &gTransactions[i];
+}
+
+// Makes the arrivals that a barrier has held back, if all bytes have landed.
+void settle(Transaction *t) {
+    if (t->bytes == 0 && t->arrivals > 0)
+        t->arrive(t->barrier, std::exchange(t->arrivals, 0));
+}
+
+// Tells ThreadSanitizer that what follows is done by the engine that makes bulk
+// copies, each block's its own, until self goes on. Nobody stops in between.
+int64_t gStopOfSelf;
+void beginEngine() {
+    gStopOfSelf = std::exchange(gUntilStop, kNoStop);
+    if (__tsan_switch_to_fiber)
+        __tsan_switch_to_fiber(gEngines[gThreads == gSets[1]], kNoOrder);
+}
+
+void endEngine(void *self) {
+    gUntilStop = gStopOfSelf;
+    if (__tsan_switch_to_fiber) __tsan_switch_to_fiber(self, kNoOrder);
+}
+
+// Lets a copy land; called on the scheduler's stack.
+void land(const Copy &copy) {
+    beginEngine();
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    Transaction *t = transactionOf(copy.barrier);
+    t->bytes -= ptrdiff_t(copy.bytes);
+    settle(t);
+    release(&gEndEdge);
+    endEngine(gHostTsanFiber);
+}
+
+// Lets the copies land whose time has come.
+void landCopies() {
+    for (int i = 0; i < gNumCopies;) {
+        if (gCopies[i].turns > 0) {
+            --gCopies[i++].turns;
+            continue;
+        }
+        const Copy copy = gCopies[i];
+        gCopies[i] = gCopies[--gNumCopies];
+        land(copy);
+    }
+}
+
 // Runs one block to its end.
 void runBlock() {
     resetShared();
     gBarriersDone = 0;
+    gNumCopies = gNumTransactions = 0;
     std::fill(std::begin(gWarpsDone), std::end(gWarpsDone), 0);
     gNumReady = gNumEnded = gNumAtBarrier = 0;
     gMeanStop = kFewStops;
@@ -434,6 +524,7 @@ void runBlock() {
     for (int round = 1; gNumEnded < gNumThreads; ++round) {
         if (gRandom && round % kRoundsPerShuffle == 1) shuffleOrder(&order);
         for (int i : order) {
+            landCopies();
             Thread *t = &gThreads[i];
             if (t->state != State::kReady) continue;
             if (gRandom && randomBits() % (t->slow ? 16 : t->polls ? 4 : 1))
@@ -450,6 +541,8 @@ void runBlock() {
         gMeanStop = kFewStops;
         for (int i : order) gThreads[i].slow = false;
     }
+    if (gNumCopies > 0)
+        fail("the kernel ended before its bulk copies had landed");
 }
 
 // The device that the runtime calls describe.
@@ -565,17 +658,78 @@ Lanes syncWarp(const char *kind, unsigned mask, uint64_t value, bool ordered) {
 }
 
 void noteAtomic(const void *address) {
-    if (!gCurrent) return;
-    if (gCurrent->fenced)
+    Thread *me = gCurrent;
+    if (!me) return;
+    if (me->fenced && __tsan_switch_to_fiber) {
+        __tsan_switch_to_fiber(me->atFence, kNoOrder);
         release(static_cast<Edge *>(const_cast<void *>(address)));
-    gCurrent->lastAtomic = address;
+        __tsan_switch_to_fiber(me->tsanFiber, kNoOrder);
+    }
+    me->lastAtomic = address;
 }
 
 void noteFence() {
-    if (gCurrent->lastAtomic)
-        acquire(static_cast<Edge *>(const_cast<void *>(gCurrent->lastAtomic)));
-    gCurrent->fenced = true;
+    Thread *me = gCurrent;
+    if (me->lastAtomic)
+        acquire(static_cast<Edge *>(const_cast<void *>(me->lastAtomic)));
+    me->fenced = true;
+    if (!__tsan_switch_to_fiber) return;
+    if (!me->atFence) me->atFence = __tsan_create_fiber(0);
+    release(&me->fence);
+    __tsan_switch_to_fiber(me->atFence, kNoOrder);
+    acquire(&me->fence);
+    __tsan_switch_to_fiber(me->tsanFiber, kNoOrder);
 }
+
+void expectBytes(void *barrier, ptrdiff_t bytes, ptrdiff_t arrivals,
+                 Arrive arrive) {
+    constexpr ptrdiff_t kMaxBytes = (1 << 20) - 1;
+    if (bytes < 0 || bytes > kMaxBytes)
+        fail("barrier_arrive_tx expects " + std::to_string(bytes) +
+             " bytes, where a barrier counts up to " +
+             std::to_string(kMaxBytes));
+    Transaction *t = transactionOf(barrier);
+    t->bytes += bytes;
+    t->arrivals += arrivals;
+    t->arrive = arrive;
+    settle(t);
+}
+
+void copyLate(void *to, const void *from, size_t bytes, void *barrier,
+              Arrive arrive) {
+    constexpr size_t kUnit = 16;
+    constexpr unsigned kLateTurns = 8;
+    char *begin = static_cast<char *>(to);
+    if (reinterpret_cast<uintptr_t>(to) % kUnit != 0 ||
+        reinterpret_cast<uintptr_t>(from) % kUnit != 0 || bytes % kUnit != 0)
+        fail("a bulk copy of " + std::to_string(bytes) +
+             " bytes: addresses and size must be multiples of 16");
+    if (begin < cpu_shared_begin || begin + bytes > cpu_shared_end)
+        fail("a bulk copy to where no shared memory is");
+    beginEngine();
+    acquire(&gLaunchEdge);
+    acquire(&gProxyEdge);
+    // A look at the barrier: ThreadSanitizer may have forgotten who made it by
+    // the time that the copy lands.
+    arrive(barrier, 0);
+    endEngine(gCurrent->tsanFiber);
+    for (size_t first = 0; first < bytes;) {
+        size_t size = bytes;
+        unsigned turns = gReverse ? 0 : kLateTurns * unsigned(gNumThreads) - 1;
+        if (gRandom) {
+            size = kUnit * (1 + randomBits() % ((bytes - first) / kUnit));
+            turns = unsigned(randomBits() % (1u << randomBits() % 11));
+        }
+        if (gNumCopies == kMaxCopies)
+            fail("more bulk copies at a time than the runner has room for");
+        gCopies[gNumCopies++] = {begin + first,
+                                 static_cast<const char *>(from) + first, size,
+                                 barrier, turns};
+        first += size;
+    }
+}
+
+void noteProxyFence() { release(&gProxyEdge); }
 
 void runGrid(const void *kernel, dim3 grid, dim3 block, void (*call)(void *),
              void *arguments) {
@@ -593,6 +747,9 @@ void runGrid(const void *kernel, dim3 grid, dim3 block, void (*call)(void *),
     blockDim = block;
     gNumThreads = int(threads);
     if (__tsan_get_current_fiber) gHostTsanFiber = __tsan_get_current_fiber();
+    // Not by a thread of a block: who creates a fiber comes before it.
+    for (void *&engine : gEngines)
+        if (__tsan_create_fiber && !engine) engine = __tsan_create_fiber(0);
     std::vector<unsigned> order(blocks);
     std::iota(order.begin(), order.end(), 0u);
     if (gReverse) std::reverse(order.begin(), order.end());
@@ -684,6 +841,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     properties->totalGlobalMem = kDeviceBytes;
     properties->warpSize = kWarp;
     properties->maxThreadsPerBlock = kMaxThreads;
+    return cudaSuccess;
+}
+
+// The clock is no figure of this machine: one kHz.
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute,
+                                   int device) {
+    if (device != 0 || attribute != cudaDevAttrClockRate)
+        return setError(cudaErrorInvalidValue);
+    *value = 1;
     return cudaSuccess;
 }
 

@@ -19,9 +19,18 @@
 //   as a wrong answer only if a schedule brings it out, or to ThreadSanitizer.
 // - Host pointers used in a kernel, device pointers used on the host.
 // - Threads of a warp in lockstep, and everything that relies on it.
-//
-// A lesson's global functions may have no static variables of their own: g++
-// names them like __shared__ ones, and so they would be poisoned with those.
+// - A host that does not wait: a launch returns when its kernel has ended, so a
+//   missing synchronisation on the host does not show.
+// - Contraction: nvcc makes one instruction, which rounds once, of a * b + c
+//   unless told otherwise; here it rounds twice. fmaf rounds once in both.
+// - An ordering that cuda::barrier does not promise: to ThreadSanitizer,
+//   whoever arrives or waits there has seen what came before all arrivals until
+//   then, also where their phase is not the one it waits for.
+// - A thread that computes for long by itself: a block is called deadlocked if,
+//   while its threads run a million basic blocks each, none of them ends or
+//   passes __syncthreads, and nothing in shared memory changes.
+// - The asynchronous proxy, other than to ThreadSanitizer: a thread's access
+//   that no proxy fence of its own follows races there with a later bulk copy.
 //
 // A schedule decides who runs next. CPU_RUNNER_SCHEDULE is `forward` (lowest
 // thread first, the default), `reverse`, or a number, which seeds a random one:
@@ -53,9 +62,11 @@
 
 #include <cuda_runtime.h>
 #include <cuda/barrier>
+#include <cuda/ptx>
 
 #undef __shared__
-#define __shared__ static  // shared.ld brings them together.
+// The tag becomes part of the name, by which shared.ld brings them together.
+#define __shared__ static __attribute__((abi_tag("cpu_shared")))
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __noinline__
@@ -98,6 +109,24 @@ unsigned lane();
 // atomic sees what that atomic's address published.
 void noteAtomic(const void *address);
 void noteFence();
+
+// Makes arrivals on a barrier.
+using Arrive = void (*)(void *barrier, ptrdiff_t arrivals);
+
+// Adds bytes to those that the barrier's phase waits for, and makes so many
+// arrivals once all of them have landed.
+void expectBytes(void *barrier, ptrdiff_t bytes, ptrdiff_t arrivals,
+                 Arrive arrive);
+
+// A bulk copy, read now. It lands later, in pieces, when the schedule says so,
+// and only then its bytes count on the barrier. Ends the program with a report
+// if the hardware would refuse it, or if it has not landed when its block ends.
+void copyLate(void *to, const void *from, size_t bytes, void *barrier,
+              Arrive arrive);
+
+// What the calling thread has read and written comes before bulk copies that
+// are started from now on.
+void noteProxyFence();
 
 // One launch: kernel(kernel)(grid, block)(arguments...).
 template <typename... P>
@@ -161,9 +190,11 @@ inline unsigned vote(unsigned mask, bool predicate) {
 }
 
 // Replaces *address by change(*address) in one step that orders nothing else;
-// returns what it was.
+// returns what it was. Nobody stops between the step and its note: whoever saw
+// the new value would miss what it publishes.
 template <typename T, typename Change>
-T atomicChange(T *address, Change change) {
+__attribute__((noinline, no_sanitize_coverage)) T atomicChange(T *address,
+                                                               Change change) {
     T old, next;
     __atomic_load(address, &old, __ATOMIC_RELAXED);
     do {
@@ -254,6 +285,10 @@ inline unsigned atomicInc(unsigned *address, unsigned limit) {
         address, [=](unsigned old) { return old >= limit ? 0 : old + 1; });
 }
 
+inline unsigned __float_as_uint(float value) {
+    return unsigned(cpuRunner::toBits(value));
+}
+
 // Loads and stores with a hint: the hint says nothing to a CPU.
 template <typename T>
 T __ldg(const T *address) {
@@ -275,5 +310,31 @@ template <typename T>
 void __stcg(T *address, cpuRunner::SameAs<T> value) {
     *address = value;
 }
+
+namespace cpuRunner {
+inline void arriveOn(void *barrier, ptrdiff_t arrivals) {
+    using Barrier = cuda::barrier<cuda::thread_scope_block>;
+    (void)static_cast<Barrier *>(barrier)->arrive(arrivals);
+}
+}  // namespace cpuRunner
+
+// Bulk copies, which libcu++ has for the GPU alone.
+namespace cuda {
+namespace ptx {
+inline void fence_proxy_async(space_shared_t) { cpuRunner::noteProxyFence(); }
+}  // namespace ptx
+namespace device {
+// The token that this returns on a GPU nobody has asked for yet.
+inline void barrier_arrive_tx(barrier<thread_scope_block> &b,
+                              ptrdiff_t arrivals, ptrdiff_t bytes) {
+    cpuRunner::expectBytes(&b, bytes, arrivals, cpuRunner::arriveOn);
+}
+template <typename T, size_t kAlignment>
+void memcpy_async_tx(T *to, const T *from, aligned_size_t<kAlignment> bytes,
+                     barrier<thread_scope_block> &b) {
+    cpuRunner::copyLate(to, from, bytes, &b, cpuRunner::arriveOn);
+}
+}  // namespace device
+}  // namespace cuda
 
 #endif  // CPU_RUNNER_H

@@ -384,7 +384,10 @@ Transcript readTranscript(const std::string &path, const std::string &text,
     }
     if (errors + 1 < lines.size()) fault(errors + 1, "the run wrote to stderr");
     transcript.whole = true;
-    transcript.complete = lines[errors - 2] == "All checks passed.";
+    transcript.complete =
+        match(lines[errors - 2],
+              "All checks passed\\.|\\d+ passed, 0 failed, \\d+ skipped")
+            .has_value();
     transcript.sections =
         readOutput(lines, at + 1, errors - 1 - transcript.complete);
     return transcript;

@@ -638,8 +638,9 @@ static const std::map<std::string, std::string> kClaimFields = {
     {"source", "\\S+\\.cu"},
     {"ptx", ".+"},  // readCodeCheck says more of these two
     {"sass", ".+"},
-    {"counter", "\\S+: .+"},
-    {"racecheck", "\\S+: .+"},
+    {"counter",
+     "\\S+: (?:part [1-9]\\d* of \\d+: )?`[^`]+ (?:=|<=|>=) [^`]+`(?:; .+)?"},
+    {"racecheck", "\\S+: `[^`]+`; \\S+: `[^`]+`"},
     {"document", "[^;]+; [^;]+; [^;]+"},
     {"showed", ".+"},
     {"for", "(?:all|sm_\\d+[a-z]?(?:, sm_\\d+[a-z]?)*); CUDA [\\d.]+"}};

@@ -49,10 +49,11 @@ TEST_P(SoundKernel, PassesSilentlyEverywhere) {
 
 INSTANTIATE_TEST_SUITE_P(Runner, SoundKernel,
                          testing::Values("neighbour", "warp-neighbour", "count",
-                                         "ring", "shuffles", "last-block",
-                                         "dimensions", "fresh-memory",
-                                         "bad-launch", "copy-direction",
-                                         "copy-size", "time"));
+                                         "ring", "bulk", "shuffles",
+                                         "last-block", "message", "dimensions",
+                                         "fresh-memory", "bad-launch",
+                                         "copy-direction", "copy-size", "time",
+                                         "host-static"));
 
 // Runs a planted fault and expects status 1 and a line on stderr that matches.
 void expectReport(const std::string &build, const std::string &schedule,
@@ -94,6 +95,12 @@ TEST(Runner, ReportsAMissingFence) {
     expectReport("tsan", "forward", "no-fence", "data race .* in .*lastBlock");
 }
 
+TEST(Runner, ReportsAFenceThatComesTooEarly) {
+    for (const char *schedule : {"forward", "reverse", "1"})
+        expectReport("tsan", schedule, "fence-too-early",
+                     "data race .* in .*message");
+}
+
 TEST(Runner, ShowsABufferHandedBackTooEarlyUnderSomeSeed) {
     int wrong = 0;
     for (int seed = 1; seed <= 10; ++seed) {
@@ -103,6 +110,47 @@ TEST(Runner, ShowsABufferHandedBackTooEarlyUnderSomeSeed) {
     }
     EXPECT_GT(wrong, 0);
     expectReport("tsan", "forward", "ring-early", "data race .* in .*ring");
+}
+
+TEST(Runner, LandsBulkCopiesLate) {
+    expectReport("plain", "forward", "bulk-does-not-wait",
+                 "bulk.*ended before its bulk copies had landed");
+    const std::string deadlock =
+        "bulk.*deadlock: 128 threads at planted_faults.cu:" +
+        lineOf("filled.wait_parity(");
+    for (const char *schedule : {"forward", "reverse", "1"})
+        expectReport("plain", schedule, "bulk-too-many-bytes", deadlock);
+    // A barrier that expects no bytes lets the threads go before they land.
+    for (const char *schedule : {"forward", "reverse", "1"})
+        expectReport("plain", schedule, "bulk-no-bytes",
+                     "FAILED: |bulk.*(deadlock|had landed)");
+}
+
+TEST(Runner, ShowsABulkCopyIntoABufferThatIsStillRead) {
+    int wrong = 0;
+    for (int seed = 1; seed <= 10; ++seed)
+        wrong +=
+            runOnCpu(planted("plain"), std::to_string(seed), "bulk-no-barrier")
+                .status != 0;
+    EXPECT_GT(wrong, 0);
+    for (const char *schedule : {"forward", "1"})
+        expectReport("tsan", schedule, "bulk-no-barrier", "data race");
+}
+
+// Whoever reads and hands back without a fence of the asynchronous proxy gets
+// the right answer on the CPU; ThreadSanitizer tells.
+TEST(Runner, ReportsAMissingProxyFence) {
+    for (const char *fault : {"bulk-no-fence", "bulk-no-first-fence"})
+        for (const char *schedule : {"forward", "reverse", "1"}) {
+            EXPECT_EQ(runOnCpu(planted("plain"), schedule, fault).status, 0);
+            expectReport("tsan", schedule, fault, "data race");
+        }
+}
+
+TEST(Runner, RefusesBulkCopiesThatTheHardwareWould) {
+    expectReport("plain", "forward", "bulk-unaligned",
+                 "bulk.*must be multiples of 16");
+    expectReport("asan", "forward", "bulk-past-input", "heap-buffer-overflow");
 }
 
 TEST(Runner, ReportsADeadlockWithTheWaitingLines) {
@@ -117,7 +165,7 @@ TEST(Runner, ReportsADeadlockWithTheWaitingLines) {
     const std::string parity =
         "waitForNobody, block [0-9]: deadlock: 128 threads at "
         "planted_faults.cu:" +
-        lineOf("wait_parity(");
+        lineOf("never.wait_parity(");
     for (const char *schedule : {"forward", "reverse", "1", "2"})
         expectReport("plain", schedule, "parity-deadlock", parity);
 }
@@ -149,8 +197,14 @@ TEST(Runner, ReportsAnAccessOutOfBounds) {
 }
 
 TEST(Runner, ReportsASharedReadBeforeAnyStore) {
-    for (const char *schedule : {"forward", "reverse", "1"})
-        expectReport("plain", schedule, "uninitialised", "got -nan, want 127");
+    for (const char *build : {"plain", "asan", "tsan"})
+        expectReport(build, "forward", "uninitialised", "got -nan, want 127");
+    for (const char *kernel :
+         {"", "-static", "-unnamed", "-named", "-template"})
+        for (const char *schedule : {"forward", "reverse", "1"})
+            expectReport("plain", schedule,
+                         std::string("uninitialised") + kernel,
+                         "got -nan, want 127");
 }
 
 TEST(Runner, ReportsWhatIsNotFreed) {
@@ -199,7 +253,8 @@ TEST(Build, SaysWhatIsMissing) {
     for (const auto &[command, what] : std::map<std::string, std::string>{
              {build + "fast", "must be plain, asan or tsan"},
              {"CXX=nothing " + build + "plain", "no C\\+\\+ compiler nothing"},
-             {"NVCC=nothing " + build + "plain", "no nothing: .* headers"},
+             {"NVCC=nothing " + build + "plain",
+              "no CUDA compiler nothing: install"},
              {build + "plain none.cu build/none", "none.cu cannot be read"},
              {build + "plain atomics/atomics.cu", "name the program"}}) {
         const Outcome outcome = run(command);

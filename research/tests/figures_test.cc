@@ -38,6 +38,12 @@ const char kNs[] =
     " 1 1.75 1.76 1.74 0.73 0.04 0.01\n"
     " 4 0.44 0.64 0.63 0.18 0.01 0.0012*\n"
     " 16 0.11 0.24 0.24 0.07 - -\n";
+const char kLadder[] =
+    "== n26: x ==\nrung us limit_% distinct\n global 1 2 3\n\n"
+    "== n28: x ==\nelements: 268435456\nMiB: 1024\n"
+    " rung us GB/s limit_% times_faster distinct\n"
+    " global - - - - -\n shared 12159.3 88.3 2.0 - 8\n"
+    " last 5.0* 99.9* 97.3* 1.00 1\n limit 4.9 98.0 100.0 - -\n";
 
 class Figures : public testing::Test {
    protected:
@@ -48,8 +54,10 @@ class Figures : public testing::Test {
         }
         lesson("atomics", true);
         lesson("contention", true);
+        lesson("sum_ladder", true);
         transcript("atomics", kSweep);
         transcript("contention", kNs);
+        transcript("sum_ladder", kLadder);
     }
 
     fs::path root() const { return dir_.path() / "a tree"; }
@@ -100,7 +108,7 @@ class Figures : public testing::Test {
         EXPECT_EQ(countOf("\n", drawn.err), 1u) << drawn.err;
         EXPECT_EQ(figure("atomics-sweep"), before);
         EXPECT_EQ(run("ls -A " + quoted(root() / "evidence/figures")).out,
-                  "atomics-sweep.svg\ncontention-ns.svg\n");
+                  "atomics-sweep.svg\ncontention-ns.svg\nsum_ladder-n28.svg\n");
         EXPECT_EQ(run("ls -A " + quoted(root() / "build")).out, "");
     }
     TempDir dir_;
@@ -111,7 +119,8 @@ TEST_F(Figures, NameTheirTranscriptAndHaveATitle) {
     ASSERT_EQ(drawn.status, 0) << drawn.err;
     EXPECT_EQ(drawn.out,
               "evidence/figures/atomics-sweep.svg\n"
-              "evidence/figures/contention-ns.svg\n");
+              "evidence/figures/contention-ns.svg\n"
+              "evidence/figures/sum_ladder-n28.svg\n");
     EXPECT_EQ(drawn.err, "");
     const std::string svg = figure("atomics-sweep");
     EXPECT_TRUE(holds(svg, "<title>One sum of n floats, three ways</title>"));
@@ -143,9 +152,18 @@ TEST_F(Figures, ShowEveryFigureOnceAndMarkedOnesHollow) {
     EXPECT_EQ(points("atomics-sweep", ""), 6u + 3 + 1);
 }
 
+TEST_F(Figures, ShowEachRungsShareAsABar) {
+    ASSERT_EQ(draw().status, 0);
+    const std::string svg = figure("sum_ladder-n28");
+    for (const char *label :
+         {">shared<", ">last<", ">2.0<", ">97.3<", ">100.0<"})
+        EXPECT_TRUE(holds(svg, label)) << label;
+}
+
 TEST_F(Figures, HaveNoBackgroundAndNoColourOfOnePageOnly) {
     ASSERT_EQ(draw().status, 0);
-    for (const char *name : {"atomics-sweep", "contention-ns"}) {
+    for (const char *name :
+         {"atomics-sweep", "contention-ns", "sum_ladder-n28"}) {
         const std::string svg = figure(name);
         EXPECT_EQ(countOf("<rect x=", svg), 1u);
         EXPECT_TRUE(holds(svg, "<rect x=\"0\" y=\"0\" width=\"760\""));

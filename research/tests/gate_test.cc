@@ -559,9 +559,10 @@ TEST(Gate, WeavesANameThatIsAskedFor) {
 
 TEST(Gate, TakesAClaimForTheExplanationOfReports) {
     const Tree tree(soundFiles());
-    tree.write("research/CLAIMS.md", replaced(kClaims, "- ptx:",
-                                              "- racecheck: sum: its own lane\n"
-                                              "- ptx:"));
+    tree.write("research/CLAIMS.md",
+               replaced(kClaims, "- ptx:",
+                        "- racecheck: sum: `a`; sum: `b`\n"
+                        "- ptx:"));
     tree.write(kRun, sealed(replaced(tree.read(kRun), "racecheck 0",
                                      "racecheck 2 (one-add)")));
     tree.write(kFigure,

@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include <cuda/barrier>
+#include <cuda/ptx>
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 128;
@@ -79,6 +81,59 @@ __global__ void ring(float *out) {
     }
 }
 
+// What goes wrong with bulk copies.
+enum Fault {
+    kNone,
+    kNoHandBackFence,
+    kNoHandBackBarrier,
+    kNoFenceAfterInit,
+    kNoBytes,
+    kTooManyBytes,
+    kUnaligned,
+    kDoesNotWait,
+    kPastInput
+};
+constexpr int kBulkElems = kThreads;
+
+// Sums tiles that bulk copies bring through one buffer: out[i] becomes the sum
+// of in[t * kBulkElems + i] over all tiles t.
+template <Fault kFault>
+__global__ void bulk(const float *in, float *out) {
+    alignas(16) __shared__ float tile[kBulkElems];
+    __shared__ Barrier filled;
+    const bool isProducer = threadIdx.x == 0;
+    const auto start = [&](int t) {
+        constexpr int kOff = kFault == kNoBytes        ? -int(sizeof(tile))
+                             : kFault == kTooManyBytes ? 16
+                                                       : 0;
+        const cuda::aligned_size_t<16> bytes(sizeof(tile));
+        const int first =
+            t * kBulkElems + (kFault == kUnaligned                      ? 1
+                              : kFault == kPastInput && t + 1 == kTiles ? 4
+                                                                        : 0);
+        (void)cuda::device::barrier_arrive_tx(filled, 1, bytes + kOff);
+        cuda::device::memcpy_async_tx(tile, in + first, bytes, filled);
+    };
+    if (isProducer) {
+        init(&filled, 1);
+        if (kFault != kNoFenceAfterInit)
+            cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+    }
+    __syncthreads();
+    if (isProducer) start(0);
+    float sum = 0.0f;
+    for (int t = 0; t < kTiles; ++t) {
+        if (kFault != kDoesNotWait) filled.wait_parity(t % 2);
+        sum += tile[threadIdx.x];
+        if (t + 1 == kTiles) break;
+        if (kFault != kNoHandBackFence)
+            cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+        if (kFault != kNoHandBackBarrier) __syncthreads();
+        if (isProducer) start(t + 1);
+    }
+    out[threadIdx.x] = sum;
+}
+
 // Waits for the parity of a phase that nobody completes.
 __global__ void waitForNobody(float *out) {
     __shared__ Barrier never;
@@ -126,13 +181,32 @@ __global__ void pastShared(float *out) {
     out[threadIdx.x] = values[threadIdx.x + 1];
 }
 
-// Thread 3 stores nothing, but is read.
-__global__ void uninitialised(float *out) {
-    __shared__ float values[kThreads];
-    if (threadIdx.x != 3) values[threadIdx.x] = 1.0f;
-    __syncthreads();
-    atomicAdd(out, values[threadIdx.x]);
+// Thread 3 stores nothing, but is read. g++ has another kind of name for the
+// variable of each of these kernels.
+#define UNINITIALISED(out)                            \
+    __shared__ float values[kThreads];                \
+    if (threadIdx.x != 3) values[threadIdx.x] = 1.0f; \
+    __syncthreads();                                  \
+    atomicAdd(out, values[threadIdx.x])
+
+__global__ void uninitialised(float *out) { UNINITIALISED(out); }
+static __global__ void uninitialisedStatic(float *out) { UNINITIALISED(out); }
+namespace {
+__global__ void uninitialisedUnnamed(float *out) { UNINITIALISED(out); }
+}  // namespace
+namespace named {
+__global__ void uninitialised(float *out) { UNINITIALISED(out); }
+template <int kFirst>
+static __global__ void uninitialisedTemplate(float *out) {
+    UNINITIALISED(out + kFirst);
 }
+}  // namespace named
+const std::map<std::string, void (*)(float *)> kUninitialised = {
+    {"uninitialised", uninitialised},
+    {"uninitialised-static", uninitialisedStatic},
+    {"uninitialised-unnamed", uninitialisedUnnamed},
+    {"uninitialised-named", named::uninitialised},
+    {"uninitialised-template", named::uninitialisedTemplate<0>}};
 
 // Sums the lanes' ranks in every warp, and checks votes and the other shuffles.
 __global__ void shuffles(float *out) {
@@ -172,6 +246,26 @@ __global__ void lastBlock(float *out, float *partials) {
     *out = sum;
 }
 
+// Every thread hands a number to the thread before it and raises a flag. The
+// fence belongs between the two.
+template <bool kSound>
+__global__ void message(float *out) {
+    __shared__ float number[kThreads];
+    __shared__ int flag[kThreads];
+    flag[threadIdx.x] = 0;
+    __syncthreads();
+    if (!kSound) __threadfence_block();
+    number[threadIdx.x] = float(threadIdx.x);
+    if (kSound) __threadfence_block();
+    atomicExch(&flag[threadIdx.x], 1);
+    const unsigned next = (threadIdx.x + 1) % kThreads;
+    while (atomicAdd(&flag[next], 0) == 0) {
+    }
+    __threadfence_block();
+    out[blockIdx.x * kThreads + threadIdx.x] =
+        number[threadIdx.x] + number[next];
+}
+
 // Stores every thread's place in a grid of three dimensions.
 __global__ void dimensions(float *out) {
     const unsigned block =
@@ -182,10 +276,27 @@ __global__ void dimensions(float *out) {
         float(block * 1000 + thread);
 }
 
+// The cases with bulk copies, by name.
+struct BulkCase {
+    const char *name;
+    void (*kernel)(const float *in, float *out);
+};
+constexpr BulkCase kBulkCases[] = {
+    {"bulk", bulk<kNone>},
+    {"bulk-no-fence", bulk<kNoHandBackFence>},
+    {"bulk-no-barrier", bulk<kNoHandBackBarrier>},
+    {"bulk-no-first-fence", bulk<kNoFenceAfterInit>},
+    {"bulk-no-bytes", bulk<kNoBytes>},
+    {"bulk-too-many-bytes", bulk<kTooManyBytes>},
+    {"bulk-unaligned", bulk<kUnaligned>},
+    {"bulk-does-not-wait", bulk<kDoesNotWait>},
+    {"bulk-past-input", bulk<kPastInput>}};
+
 constexpr int kElems = kBlocks * kThreads;
 constexpr size_t kBytes = kElems * sizeof(float);
 float *d_out;
 float *d_partials;
+float *d_in;
 float out[kElems];
 
 // Whether each of out[0, n), brought from the device, is want(i).
@@ -203,6 +314,9 @@ bool holds(int n, Want want) {
 
 int neighbours(int i) { return i % kThreads + (i + 1) % kThreads; }
 int warpNeighbours(int i) { return i % kThreads + (i % kThreads ^ 1); }
+int bulkSum(int i) {
+    return kTiles * i + kBulkElems * kTiles * (kTiles - 1) / 2;
+}
 int ringSum(int i) {
     const int half = kThreads / 2;
     return half * kTiles * (kTiles - 1) / 2 + kTiles * (i % half);
@@ -222,6 +336,13 @@ bool timeIsNan() {
     cudaEventDestroy(start);
     cudaEventDestroy(stop);
     return right;
+}
+
+// Counts its calls, in a static variable of its own, and launches.
+int countLaunches() {
+    static int launches = 0;
+    count<true><<<1, kThreads>>>(d_out);
+    return ++launches;
 }
 
 // Runs the case of this name; returns whether its answer was right.
@@ -258,9 +379,23 @@ bool runCase(const std::string &name) {
         ring<kThreads, true><<<kBlocks, kThreads>>>(d_out);
         return holds(kElems / 2, ringSum);
     }
+    for (const BulkCase &bulkCase : kBulkCases)
+        if (name == bulkCase.name) {
+            const auto kernel = bulkCase.kernel;
+            kernel<<<1, kThreads>>>(d_in, d_out);
+            return holds(kBulkElems, bulkSum);
+        }
     if (name == "shuffles") {
         shuffles<<<kBlocks, kThreads>>>(d_out);
         return holds(kElems, [](int i) { return i % 32 >= 16; });
+    }
+    if (name == "message") {
+        message<true><<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, neighbours);
+    }
+    if (name == "fence-too-early") {
+        message<false><<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, neighbours);
     }
     if (name == "last-block") {
         lastBlock<true><<<kBlocks, kThreads>>>(d_out, d_partials);
@@ -274,8 +409,10 @@ bool runCase(const std::string &name) {
         dimensions<<<dim3(2, 1, 2), dim3(4, 3, 5)>>>(d_out);
         return holds(240, [](int i) { return i / 60 * 1000 + i % 60; });
     }
-    if (name == "uninitialised") {
-        uninitialised<<<1, kThreads>>>(d_out);
+    const auto uninitialisedCase = kUninitialised.find(name);
+    if (uninitialisedCase != kUninitialised.end()) {
+        const auto kernel = uninitialisedCase->second;
+        kernel<<<1, kThreads>>>(d_out);
         return holds(1, [](int) { return kThreads - 1; });
     }
     if (name == "ring-deadlock") {
@@ -308,6 +445,8 @@ bool runCase(const std::string &name) {
                cudaSuccess;
     } else if (name == "time") {
         return timeIsNan();
+    } else if (name == "host-static") {
+        return countLaunches() == 1 && countLaunches() == 2;
     } else if (name == "leak") {
         cudaMalloc(&d_out, kBytes);
         return true;
@@ -320,8 +459,13 @@ bool runCase(const std::string &name) {
 int main(int argc, char **argv) {
     cudaMalloc(&d_out, kBytes);
     cudaMalloc(&d_partials, kBlocks * sizeof(float));
+    cudaMalloc(&d_in, kTiles * kBulkElems * sizeof(float));
+    float in[kTiles * kBulkElems];
+    for (int i = 0; i < kTiles * kBulkElems; ++i) in[i] = float(i);
+    cudaMemcpy(d_in, in, sizeof(in), cudaMemcpyHostToDevice);
     cudaMemset(d_out, 0, kBytes);
     const bool right = runCase(argc > 1 ? argv[1] : "");
+    cudaFree(d_in);
     cudaFree(d_partials);
     cudaFree(d_out);
     return right ? 0 : 1;

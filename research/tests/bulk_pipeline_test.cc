@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+//
+// The host functions of barrier_pipeline/bulk_pipeline.cu, at full size,
+// against values that were not computed the same way.
+
+#include "before_lesson.h"
+
+#include LESSON
+
+namespace {
+
+#include "after_lesson.h"
+
+// One value after steps of the chain, with 113 bits a step: the product and the
+// sum are exact there, so that the one rounding to float is the right one.
+float chainInQuad(float x, int steps) {
+    for (int i = 0; i < steps; ++i)
+        x = float(__float128(x) * __float128(0.999f) + __float128(0.25f));
+    return x;
+}
+
+bool sameBits(float a, float b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+
+TEST(PipelineCpu, RoundsEachStepOnce) {
+    for (int steps : {0, 1, 8, 64, 256}) {
+        float want[97];
+        pipelineCpu(want, steps);
+        for (int i = 0; i < 97; ++i)
+            EXPECT_TRUE(sameBits(want[i], chainInQuad(i * 0.01f, steps))) << i;
+    }
+}
+
+// A check by bits must be able to tell the period's 97 results apart.
+TEST(PipelineCpu, TellsAllInputsApart) {
+    for (int steps : {0, 8, 64, 256}) {
+        float want[97];
+        pipelineCpu(want, steps);
+        for (int i = 0; i < 97; ++i)
+            for (int j = 0; j < i; ++j)
+                EXPECT_FALSE(sameBits(want[i], want[j])) << steps;
+    }
+}
+
+TEST(Sizes, AreCountedInWholeFloat4sAndTiles) {
+    EXPECT_EQ(numVectors(0), 0u);
+    EXPECT_EQ(numVectors(1), 1u);
+    EXPECT_EQ(numVectors(4), 1u);
+    EXPECT_EQ(numVectors(5), 2u);
+    EXPECT_EQ(numVectors(268436067), 67109017u);
+    EXPECT_EQ(numTiles(0, 512), 0u);
+    EXPECT_EQ(numTiles(1, 512), 1u);
+    EXPECT_EQ(numTiles(512, 512), 1u);
+    EXPECT_EQ(numTiles(513, 512), 2u);
+    EXPECT_EQ(numTiles(67109017, 512), 131073u);
+}
+
+TEST(StepsPerBody, FillTheBodyAndNoMore) {
+    for (int chains : {1, 4, 16, 32, 100}) {
+        const int steps = stepsPerBody(chains);
+        EXPECT_EQ(steps & (steps - 1), 0) << chains;
+        EXPECT_LE(steps * chains, kBodyFmas) << chains;
+        EXPECT_GT(2 * steps * chains, kBodyFmas) << chains;
+    }
+    EXPECT_EQ(stepsPerBody(2 * kBodyFmas), 1);
+}
+
+TEST(GridFor, RoundsUpAndStopsAtTheMost) {
+    EXPECT_EQ(gridFor(1, 256), 1u);
+    EXPECT_EQ(gridFor(256, 256), 1u);
+    EXPECT_EQ(gridFor(257, 256), 2u);
+    EXPECT_EQ(gridFor(100000, 256, 7), 7u);
+}
+
+// What an H200 has.
+Bench bench() {
+    Bench b = {};
+    b.sms = 132;
+    b.floorMs = 0.0035f;
+    b.limitsCount = true;
+    return b;
+}
+
+TEST(FmaLimit, DoesTheWorkAndAtMostOneStepMore) {
+    const Bench b = bench();
+    for (size_t n : {size_t(1), size_t(1027), kSizes[0], kSizes[2]})
+        for (int iters : {8, 64, 256}) {
+            const double work = double(n) * iters;
+            const double done = numFmas(kFma, b, n, iters);
+            EXPECT_GE(done, work) << n;
+            EXPECT_LT(done, work + double(fmaElems(b, n))) << n;
+            EXPECT_LE(fmaElems(b, n), n);
+            EXPECT_EQ(numFmas(kBulk, b, n, iters), work);
+        }
+}
+
+TEST(Rates, CountBothWaysAndInTrillions) {
+    EXPECT_EQ(readWriteGBs(1000000, 1.0f), 8.0);
+    EXPECT_EQ(readWriteGBs(250000, 0.5f), 4.0);
+    EXPECT_TRUE(std::isnan(readWriteGBs(1000, kNan)));
+    EXPECT_EQ(teraFmas(3e12, 1000.0f), 3.0);
+    EXPECT_EQ(teraFmas(1e9, 0.5f), 2.0);
+}
+
+// The kernels' times in what follows, in the order of their names.
+constexpr Timing kTimes[kNumKernels] = {
+    {0.50f, 0.50f, 0.51f}, {0.52f, 0.52f, 0.53f}, {1.00f, 0.99f, 1.01f},
+    {0.68f, 0.67f, 0.69f}, {0.60f, 0.59f, 0.61f}, {0.62f, 0.61f, 0.63f},
+    {0.56f, 0.55f, 0.57f}};
+
+TEST(IsFastest, NeedsAMedianBelowEveryRivalsMinimum) {
+    Timing times[kNumKernels];
+    bool ok[kNumKernels];
+    std::copy(kTimes, kTimes + kNumKernels, times);
+    std::fill(ok, ok + kNumKernels, true);
+    for (int k = 0; k < kNumKernels; ++k)
+        EXPECT_EQ(isFastest(k, times, ok, 0.0035f), k == kBulk) << k;
+    times[kPlain].min = times[kBulk].median;
+    EXPECT_FALSE(isFastest(kBulk, times, ok, 0.0035f));
+    times[kPlain].min = kTimes[kPlain].min;
+    EXPECT_FALSE(isFastest(kBulk, times, ok, 0.4f));
+    ok[kSync] = false;
+    EXPECT_FALSE(isFastest(kBulk, times, ok, 0.0035f));
+    ok[kSync] = true;
+    times[kElement].min = kNan;
+    EXPECT_FALSE(isFastest(kBulk, times, ok, 0.0035f));
+}
+
+std::vector<std::string> rowOf(const std::string &table, const char *label) {
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::vector<std::string> row;
+        for (std::string word; words >> word;) row.push_back(word);
+        if (!row.empty() && row[0] == label) return row;
+    }
+    return {};
+}
+
+using Row = std::vector<std::string>;
+
+TEST(Report, DividesByTheLargerLimitAndTheBestPlainKernel) {
+    bool ok[kNumKernels];
+    std::fill(ok, ok + kNumKernels, true);
+    const auto table = [&](const Bench &b) {
+        return stdoutOf([&] {
+            report(&kRows[2 * kNumKernels], b, 250000000, 64, kTimes, ok);
+        });
+    };
+    Bench b = bench();
+    EXPECT_EQ(
+        rowOf(table(b), "copy@256Mi"),
+        (Row{"copy@256Mi", "0.5000", "4000.0", "-", "-", "-", "-", "2.0"}));
+    EXPECT_EQ(rowOf(table(b), "bulk@256Mi"),
+              (Row{"bulk@256Mi", "0.5600", "3571.4", "28.57", "92.9", "1.071",
+                   "yes", "3.6"}));
+    EXPECT_EQ(rowOf(table(b), "plain@256Mi"),
+              (Row{"plain@256Mi", "0.6000", "3333.3", "26.67", "86.7", "1.000",
+                   "-", "3.3"}));
+    b.limitsCount = false;
+    EXPECT_EQ(rowOf(table(b), "bulk@256Mi")[4], "-");
+    b.limitsCount = true;
+    ok[kFma] = false;
+    EXPECT_EQ(rowOf(table(b), "bulk@256Mi")[4], "failed");
+    ok[kFma] = true;
+    ok[kFloat4] = false;
+    EXPECT_EQ(rowOf(table(b), "bulk@256Mi"),
+              (Row{"bulk@256Mi", "0.5600", "3571.4", "28.57", "92.9", "failed",
+                   "-", "3.6"}));
+    EXPECT_EQ(rowOf(table(b), "float4@256Mi"),
+              (Row{"float4@256Mi", "failed", "failed", "failed", "failed",
+                   "failed", "-", "failed"}));
+}
+
+TEST(ReportLeftOut, NamesEveryRow) {
+    const std::string table = stdoutOf([] { reportLeftOut(kRows); });
+    for (int k = 0; k < kNumKernels; ++k)
+        EXPECT_EQ(rowOf(table, kRows[k]),
+                  (Row{kRows[k], "-", "-", "-", "-", "-", "-", "-"}));
+}
+
+}  // namespace
