@@ -110,10 +110,10 @@ constexpr size_t kElems = std::max(size_t(kMaxAddresses) * kApart,
 static_assert(sizeof(int) == sizeof(float), "ints and floats take turns in it");
 
 // Where a curve of the tables has its knee. If adds only ever wait for others
-// at their address, 4 times the addresses make them 4 times faster; if they
-// never do, no faster. A gain of 2 is halfway between, as factors go, but it is
-// also just what a step brings that doubles the slices at work, so the line is
-// drawn below that, where no step comes near it.
+// at their address, 4 times the addresses bring a gain of 4; if they never do,
+// none. A gain of 2 is halfway between, as factors go, but it is also just what
+// a step brings that doubles the slices at work, so the line is drawn below
+// that, where no step comes near it.
 constexpr float kKneeGain = 1.75f;
 
 // What the tables are labelled with: k, then the regimes.

@@ -14,7 +14,8 @@
 #                the reduced copy and must be found: by the program itself, by
 #                the time limit, by a tool of compute-sanitizer or by the
 #                compiler. A variant that is no fault must pass.
-#                research/mutants/not-on-gpu.txt lists faults not asked for
+#                Faults for the tests of host functions are not asked for, nor
+#                those that research/mutants/not-on-gpu.txt lists
 #
 # then what the claims ledger says of machine code and counters, and that no
 # process is left. Output is that of a lesson: sections, label: value, tables;
@@ -125,7 +126,7 @@ check_variant() {
     expression=${expression% :: *}
     if [ "$capability" -lt "$minimum" ]; then
         ended=no-hardware
-    elif [ "${outcome%%:*}" = unseen ] || grep -q "^$name/$variant :: " research/mutants/not-on-gpu.txt; then
+    elif [ "${outcome%%:*}" = unseen ] || [ "${outcome%%:*}" = host ] || grep -q "^$name/$variant :: " research/mutants/not-on-gpu.txt; then
         ended=not-asked
     elif research/reduced/reduce.sh "$lesson" "$expression" >"$dir/$name.cu"; then
         ended=$(ending)

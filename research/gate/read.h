@@ -44,6 +44,8 @@ Lines splitLines(const std::string &text);
 // by single blanks, which is how sentences are compared.
 Lines words(const std::string &text);
 std::string join(const Lines &parts);
+// Whether text is printable ASCII: no tab, no carriage return.
+bool isPlain(const std::string &text);
 // The groups of an ECMAScript regular expression that matches all of text.
 // Text of more than 2000 bytes matches nothing.
 std::optional<Lines> match(const std::string &text, const std::string &regex);
@@ -70,6 +72,19 @@ struct Piece {
     std::string text;
 };
 
+// A section that a lesson prints; it has a table if it has columns.
+struct SourceSection {
+    std::string name;
+    Lines rows;
+    Lines columns;
+};
+
+// The code between // snippet: name and // end snippet, dedented.
+struct Snippet {
+    std::string name;
+    std::string code;
+};
+
 struct Lesson {
     std::string path;  // atomics/atomics.cu
     std::string name;  // atomics
@@ -78,6 +93,9 @@ struct Lesson {
     Lines code;            // the same without // comments
     size_t headerEnd = 0;  // the last line of the header comment
     std::vector<Piece> statuses, builds, needs;
+    std::vector<SourceSection> sections;  // by its titles and // Table comments
+    std::vector<Snippet> snippets;
+    Faults faults;        // in these two: of rules 4 and 7
     bool usable = false;  // rules 1, 2 and 4 find no fault in it
 
     bool verified() const;
@@ -88,23 +106,6 @@ Lesson readLesson(const std::string &path, const std::string &text);
 
 // line without what stands in its string and character literals.
 std::string withoutStrings(const std::string &line);
-
-// A section that a lesson prints; it has a table if it has columns.
-struct SourceSection {
-    std::string name;
-    Lines rows;
-    Lines columns;
-};
-// From its titles and its // Table comments; faults of rule 4.
-std::vector<SourceSection> sectionsOf(const Lesson &lesson, Faults *faults);
-
-// The code between // snippet: name and // end snippet, dedented.
-struct Snippet {
-    std::string name;
-    std::string code;
-};
-// Faults of rule 7.
-std::vector<Snippet> snippetsOf(const Lesson &lesson, Faults *faults);
 
 // A section of a transcript.
 struct Section {
@@ -159,7 +160,8 @@ struct Claim {
 std::vector<Claim> readClaims(const std::string &path, const std::string &text,
                               Faults *faults);
 
-// NAME: `REGEX` = COUNT: how many lines of the code of NAME match.
+// NAME: `REGEX` = COUNT: how many lines of the code of NAME match. Nothing if
+// the text is another, or the check cannot fail.
 struct CodeCheck {
     std::string name;
     std::string regex;

@@ -37,6 +37,7 @@ const char kVariants[] =
     "refused :: s/constexpr int kFault.*/#error would not fit/ :: compile: "
     "would not fit\n"
     "unseen :: s/kFault = 0/kFault = 5/ :: unseen: for a reason\n"
+    "hosted :: s/no such text/x/ :: host: Table\n"
     "hidden :: s/kFault = 0/kFault = 5/ :: plain: FAILED: tiny\n";
 
 class CheckGpu : public StandIns {
@@ -112,12 +113,12 @@ TEST_F(CheckGpu, SaysHowEverythingEnded) {
                   "  program\nhangs" + row + " time-limit\nreads" + row +
                   " memcheck\nraces" + row + " racecheck\nrefused" +
                   row.substr(1) + "compiler\nunseen" + row +
-                  "not-asked\nhidden" + row +
+                  "not-asked\nhosted" + row + "not-asked\nhidden" + row +
                   "not-asked\n== sass: of sm_75 ==\nsum 2 passed\n\n"
                   "== left: behind all these runs ==\nprocesses: 0\n"
                   "card: passed\n\n"
                   "== total: all of the above ==\n"
-                  "passed: 13\nfailed: 0\nskipped: 0\nnot_asked: 2\n\n"
+                  "passed: 13\nfailed: 0\nskipped: 0\nnot_asked: 3\n\n"
                   "13 passed, 0 failed, 0 skipped\n");
     for (const auto &entry :
          std::filesystem::directory_iterator(root() / "build"))
