@@ -159,8 +159,8 @@ static void readSections(Lesson *read) {
     }
     for (size_t i = 0; i < lesson.lines.size(); ++i) {
         const auto table =
-            match(lesson.lines[i],
-                  " *// Table (\\S+): rows (\\w+), columns (\\w+)\\.");
+            match(trim(lesson.lines[i]),
+                  "// Table (\\S+): rows (\\w+), columns (\\w+)\\.");
         if (!table) continue;
         const auto section = find((*table)[0]);
         if (section == sections.end() || !section->columns.empty()) {

@@ -521,10 +521,9 @@ TEST(Gate, FindsAFingerprintOfAnotherSource) {
     tree.remove(kKnobsRun);
     tree.weave();  // the index
     EXPECT_EQ(tree.faults(),
-              Texts{line(kRun, 1, 3,
-                         "the first fingerprint is not of alpha/alpha.cu, or "
-                         "a lesson has several, or the output does not end "
-                         "with 'All checks passed.'; capture again")});
+              Texts{line(kRun, 2, 3,
+                         "the first fingerprint is that of alpha/alpha.cu, and "
+                         "the only one of a lesson; capture again")});
 }
 
 // An honest run, but no sentence on a page says that it is of another GPU.
