@@ -113,7 +113,7 @@ static_assert(sizeof(int) == sizeof(float), "ints and floats take turns in it");
 // at their address, 4 times the addresses bring a gain of 4; if they never do,
 // none. A gain of 2 is halfway between, as factors go, but it is also just what
 // a step brings that doubles the slices at work, so the line is drawn below
-// that, where no step comes near it.
+// that, where no step away from the launch floor comes near it.
 constexpr float kKneeGain = 1.75f;
 
 // What the tables are labelled with: k, then the regimes.

@@ -10,7 +10,7 @@
 //   sumTreeAtomic    day 24's halving tree in shared memory, then one a block
 //   sumWarpShuffle   lanes add through registers, then one a warp
 //   sumBlockShuffle  the warps' sums meet in shared memory, then one a block
-//   sumGridStride    as many blocks as fit; threads add many elements first
+//   sumGridStride    a few blocks an SM; threads add many elements first
 //   sumFloat4        four elements a load
 //   sumInFlight      several such loads on their way at a time
 //   sumLastBlock     no float atomic: blocks store their sums, and the last to
