@@ -37,14 +37,17 @@ inline Outcome buildForCpu(const std::string &build, const std::string &source,
 
 // Runs a program under a schedule. One that takes longer than a minute is
 // killed, and its status is then 124. Where the machine allows it, programs are
-// loaded at one address: ThreadSanitizer cannot live with every other.
+// loaded at one address: ThreadSanitizer cannot live with every other. A
+// program that is itself a test is to run whole, whatever part the caller runs.
 inline Outcome runOnCpu(const std::filesystem::path &program,
                         const std::string &schedule,
                         const std::string &arguments = "") {
     static const std::string fixed =
         run("setarch -R true").status == 0 ? "setarch -R " : "";
-    return run("CPU_RUNNER_SCHEDULE=" + schedule + " timeout 60 " + fixed +
-               quoted(program) + " " + arguments);
+    return run(
+        "unset GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX GTEST_OUTPUT; "
+        "CPU_RUNNER_SCHEDULE=" +
+        schedule + " timeout 60 " + fixed + quoted(program) + " " + arguments);
 }
 
 // The first line of text in which the regular expression what is found; empty
