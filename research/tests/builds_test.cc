@@ -74,9 +74,8 @@ TEST_P(Lesson, BuildsForEveryArchitectureWithoutAWarning) {
             targets += " -gencode arch=" + arch + ",code=sm_" + number;
     }
     ASSERT_NE(targets, "") << "nvcc lists no architecture";
-    const Outcome built =
-        run(kNvcc + " -std=c++17 -O3 --threads 2" + kWarnings + targets +
-            " -o " + output() + " " + source());
+    const Outcome built = run(kNvcc + " -std=c++17 -O3" + kWarnings + targets +
+                              " -o " + output() + " " + source());
     EXPECT_EQ(built.status, 0) << built.err;
     EXPECT_EQ(built.out + built.err, "");
 }
