@@ -33,15 +33,15 @@ const Knob kKnobs[] = {
      "kProducerWarps",
      {1, 2, 3, 4, 5, 6, 7},
      {0, 8}},
-    {"barrier_pipeline/bulk_pipeline", "kStages", {1, 2, 3, 4}, {0, 5}},
+    {"barrier_pipeline/bulk_pipeline", "kStages", {1, 2, 4, 11}, {0, 12}},
     {"barrier_pipeline/bulk_pipeline",
      "kTileVectors",
-     {64, 128, 640, 1280, 2560},
+     {32, 128, 256, 512, 1024},
      {0, 100, 3136}},
     {"barrier_pipeline/bulk_pipeline",
      "kBulkThreads",
-     {32, 64, 128},
-     {0, 48, 96, 256}}};
+     {32, 64, 128, 256},
+     {0, 48, 96, 512}}};
 
 class Lesson : public testing::TestWithParam<std::string> {
    protected:
