@@ -139,9 +139,8 @@ constexpr Shape kLightShape = {128, 64, 1};
 static_assert(kLightShape.tile % kLightShape.threads == 0,
               "a tile must be the same number of float4s for every thread");
 // The shape for so many steps.
-__host__ __device__ constexpr Shape shapeOf(int iters) {
-    return iters <= kLightIters ? kLightShape : kShape;
-}
+template <int kIters>
+constexpr Shape kShapeOf = kIters <= kLightIters ? kLightShape : kShape;
 
 // The same tile loop without bulk copies: so many threads compute, so many
 // copy.
@@ -472,11 +471,11 @@ __device__ inline void startCopy(const float4 *in, unsigned vectors,
 // store nothing of it.
 // Launch: as many threads as its shape has, at most as many blocks as tiles.
 template <int kIters>
-__global__ void __launch_bounds__(shapeOf(kIters).threads,
-                                  shapeOf(kIters).blocksPerSm)
+__global__ void __launch_bounds__(kShapeOf<kIters>.threads,
+                                  kShapeOf<kIters>.blocksPerSm)
     pipelineBulk(const float4 *in, float4 *out, unsigned vectors) {
-    constexpr int kTile = shapeOf(kIters).tile;
-    constexpr int kThreads = shapeOf(kIters).threads;
+    constexpr int kTile = kShapeOf<kIters>.tile;
+    constexpr int kThreads = kShapeOf<kIters>.threads;
     __shared__ float4 buffers[kStages][kTile];
 #pragma nv_diag_suppress static_var_with_dynamic_init
     __shared__ Barrier filled[kStages];
@@ -644,9 +643,10 @@ bool isLimit(int k) { return k == kCopy || k == kFma; }
 
 // Blocks of pipelineBulk: one a tile where there is little work, else as many
 // as run at once.
-unsigned bulkGrid(const Bench &b, unsigned vectors, int iters) {
-    const unsigned tiles = numTiles(vectors, shapeOf(iters).tile);
-    if (iters <= kLightIters) return tiles;
+template <int kIters>
+unsigned bulkGrid(const Bench &b, unsigned vectors) {
+    const unsigned tiles = numTiles(vectors, kShapeOf<kIters>.tile);
+    if (kIters <= kLightIters) return tiles;
     return std::min(tiles, unsigned(b.sms * kBlocksPerSm));
 }
 
@@ -664,7 +664,7 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
     float4 *out = reinterpret_cast<float4 *>(b.d_out);
     const size_t sms = b.sms;
     constexpr int kBlock = kThreadsPerBlock;
-    constexpr int kThreads = shapeOf(kIters).threads;
+    constexpr int kThreads = kShapeOf<kIters>.threads;
     unsigned grid = gridFor(vectors, kBlock);
     switch (kernel) {
         case kCopy:
@@ -692,7 +692,7 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
             pipelineSync<kIters><<<grid, kSyncThreads>>>(in, out, vectors);
             break;
         case kBulk:
-            grid = bulkGrid(b, vectors, kIters);
+            grid = bulkGrid<kIters>(b, vectors);
             pipelineBulk<kIters><<<grid, kThreads>>>(in, out, vectors);
             break;
     }

@@ -181,8 +181,8 @@ void launchPeer(int peer, const Bench &b, size_t n, cudaStream_t stream) {
     unsigned grid;
     switch (peer) {
         case kBulkPeer:
-            grid = bulkGrid(b, vectors, kIters);
-            pipelineBulk<kIters><<<grid, shapeOf(kIters).threads, 0, stream>>>(
+            grid = bulkGrid<kIters>(b, vectors);
+            pipelineBulk<kIters><<<grid, kShapeOf<kIters>.threads, 0, stream>>>(
                 in, out, vectors);
             break;
         case kPlainPeer:
