@@ -33,12 +33,14 @@ arch = $(or $(ARCH),sm_$(shell printf '%s\n' $(call minimum,$1) $(gpu) | \
 	sort -n | tail -n 1))
 
 .PHONY: all run peers run-cpu cpu-builds check gate docs snippets help clean \
-	format evidence figures FORCE
-.PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence,$(NAMES:%=$p-%))
+	format evidence evidence-peers evidence-check-gpu \
+	check-gpu repeat figures FORCE
+.PHONY: $(NAMES) $(foreach p,run run-cpu ptx sass evidence knobs, \
+	$(NAMES:%=$p-%))
 .DELETE_ON_ERROR:
 
 all: $(NAMES) ## build every lesson
-$(NAMES): %: build/%
+$(NAMES): %: build/% ## LESSON: build one
 run: $(NAMES) ## build and run every lesson on this machine's GPU
 	@research/run.sh $(NAMES)
 $(NAMES:%=run-%): run-%: build/% ## run-LESSON: build and run one
@@ -53,10 +55,10 @@ need_nvcc = @command -v "$(NVCC)" >/dev/null || { echo "No CUDA compiler\
 define lesson_rules
 build/$(notdir $1): $1.cu build/$(notdir $1).flags
 	$$(need_nvcc)
-	$(NVCC) $(NVCCFLAGS) -arch=$(call arch,$1.cu) -o $$@ $1.cu
+	"$(NVCC)" $(NVCCFLAGS) -arch=$(call arch,$1.cu) -o $$@ $1.cu
 build/$(notdir $1).ptx: $1.cu build/$(notdir $1).flags
 	$$(need_nvcc)
-	$(NVCC) $(NVCCFLAGS) -arch=$(call arch,$1.cu) -ptx -o $$@ $1.cu
+	"$(NVCC)" $(NVCCFLAGS) -arch=$(call arch,$1.cu) -ptx -o $$@ $1.cu
 # Rewritten, and so newer, only when the command has changed.
 build/$(notdir $1).flags: FORCE | build
 	@echo '$(NVCC) $(NVCCFLAGS) $(NVCC_CCBIN) $(call arch,$1.cu)' | \
@@ -79,6 +81,21 @@ evidence: ## record every lesson's transcript on this machine's GPU
 	for source in $(SOURCES); do evidence/capture.sh $$source || exit 1; done
 $(NAMES:%=evidence-%): evidence-%: ## evidence-LESSON: record one
 	evidence/capture.sh $(call source,$*)
+KNOBBED := $(sort $(notdir $(shell \
+	grep -o "^[a-z_]*/[a-z_]*" research/knobs.txt)))
+$(KNOBBED:%=knobs-%): ## knobs-LESSON: run it at each value of its knobs, record
+	evidence/capture.sh $@
+build/check_claims: research/claims/check_claims.cc research/claims/code.h \
+	research/gate/read.cc research/gate/read.h research/tests/shell.h | build
+	$(CXX) $(CXXFLAGS) -o $@ $(filter %.cc,$^) -pthread
+check-gpu: build/check_claims ## everything that only a GPU can test
+	@research/check_gpu.sh $(SOURCES)
+repeat: $(NAMES) ## run each lesson five times: what spreads more than it says
+	@research/repeat.sh $(NAMES)
+evidence-check-gpu: build/check_claims ## the same, recorded
+	evidence/capture.sh check-gpu $(SOURCES)
+evidence-peers: ## record the best kernels beside the libraries
+	evidence/capture.sh peers
 
 figures: ## draw evidence/figures from the transcripts
 	@research/figures/draw.sh
@@ -122,7 +139,9 @@ docs: build/gate ## weave the READMEs from sources and transcripts
 	@build/gate --weave
 snippets: build/gate ## write build/snippets/LESSON/NAME.cu
 	@build/gate --snippets build/snippets
-build/tests/claims_test: research/gate/read.cc $(GATE_HEADERS)
+build/tests/check_gpu_test: build/check_claims
+build/tests/claims_test: research/gate/read.cc $(GATE_HEADERS) \
+	research/claims/code.h
 build/tests/claims_test: PARTS = research/gate/read.cc
 build/tests/gate_test: $(GATE_PARTS) $(GATE_HEADERS) build/gate
 build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
@@ -131,7 +150,7 @@ build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
 # Tests: GoogleTest programs that need no GPU; :N runs one in N parts. PARTS are
 # further sources.
 TESTS := mutants_test:6 lessons_on_cpu_test:9 cpu_runner_test builds_test \
-	capture_test check_test claims_test figures_test gate_test \
+	capture_test check_gpu_test:3 check_test claims_test figures_test gate_test \
 	makefile_test $(NAMES:%=%_test)
 test_names := $(foreach t,$(TESTS),$(firstword $(subst :, ,$t)))
 export CLANG_FORMAT LESSONS
@@ -148,3 +167,5 @@ clean: ## remove build/
 help: ## this text
 	@sed -n 's/^\([a-z$$][^:]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
 	sed 's/^$$[^\t]*\t\([^:]*\): /\1\t/' | sort | expand -t 20
+	@echo 'Variables, as in make ARCH=sm_90:'
+	@echo 'NVCC, NVCCFLAGS, NVCC_CCBIN (the host compiler of nvcc), ARCH, CXX'

@@ -30,8 +30,8 @@
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
 //
 // Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
-// CUDA 13.0 (V13.0.88), on 2026-11-29. The only output that may be published
-// is evidence/atomics/nvidia-h200-2026-11-29.txt.
+// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
+// is evidence/atomics/nvidia-h200-2026-11-30.txt.
 // How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
@@ -66,9 +66,10 @@ constexpr int kLaunches = kWarmupRuns + kSamples * kTimedRuns;
 // One element a thread; the tree needs a power of two.
 constexpr int kThreadsPerBlock = 256;
 static_assert(kThreadsPerBlock > 0 && kThreadsPerBlock <= 1024,
-              "a block has 1 to 1024 threads");
-static_assert((kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0,
-              "the tree would drop elements unless it can halve down to one");
+              "kThreadsPerBlock must be from 1 to 1024");
+static_assert(
+    (kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0,
+    "kThreadsPerBlock must be a power of two, or the tree drops some");
 
 // Elements a sum, smallest first. The largest is also that of the second part.
 constexpr int kNumSizes = 5;

@@ -31,8 +31,10 @@
 // Run:   ./contention
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
 //
-// UNVERIFIED: not run on real hardware; nothing it prints may be published.
-// How that changes: research/REVIEW-PROCESS.md
+// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
+// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
+// is evidence/contention/nvidia-h200-2026-11-30.txt.
+// How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
 #include <cstdio>
@@ -108,10 +110,10 @@ constexpr size_t kElems = std::max(size_t(kMaxAddresses) * kApart,
 static_assert(sizeof(int) == sizeof(float), "ints and floats take turns in it");
 
 // Where a curve of the tables has its knee. If adds only ever wait for others
-// at their address, 4 times the addresses make them 4 times faster; if they
-// never do, no faster. A gain of 2 is halfway between, as factors go, but it is
-// also just what a step brings that doubles the slices at work, so the line is
-// drawn below that, where no step comes near it.
+// at their address, 4 times the addresses bring a gain of 4; if they never do,
+// none. A gain of 2 is halfway between, as factors go, but it is also just what
+// a step brings that doubles the slices at work, so the line is drawn below
+// that, where no step away from the launch floor comes near it.
 constexpr float kKneeGain = 1.75f;
 
 // What the tables are labelled with: k, then the regimes.

@@ -10,7 +10,7 @@
 //   sumTreeAtomic    day 24's halving tree in shared memory, then one a block
 //   sumWarpShuffle   lanes add through registers, then one a warp
 //   sumBlockShuffle  the warps' sums meet in shared memory, then one a block
-//   sumGridStride    as many blocks as fit; threads add many elements first
+//   sumGridStride    a few blocks an SM; threads add many elements first
 //   sumFloat4        four elements a load
 //   sumInFlight      several such loads on their way at a time
 //   sumLastBlock     no float atomic: blocks store their sums, and the last to
@@ -35,8 +35,10 @@
 // Run:   ./sum_ladder
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
 //
-// UNVERIFIED: not run on real hardware; nothing it prints may be published.
-// How that changes: research/REVIEW-PROCESS.md
+// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
+// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
+// is evidence/sum_ladder/nvidia-h200-2026-11-30.txt.
+// How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
 #include <cmath>
@@ -69,7 +71,7 @@ constexpr int kLaunches = kWarmupRuns + kSamples * kTimedRuns;
 
 // One block size for all rungs; the tree needs a power of two, and the shuffles
 // whole warps, no more of them than the first one has lanes.
-constexpr int kThreadsPerBlock = 256;
+constexpr int kThreadsPerBlock = 128;
 constexpr int kWarps = kThreadsPerBlock / 32;
 static_assert((kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0 &&
                   kThreadsPerBlock % 32 == 0 && kWarps <= 32,
@@ -78,11 +80,11 @@ constexpr unsigned kAllLanes = 0xffffffff;
 
 // Rungs with a fixed grid: at most this many blocks an SM. From the rung flight
 // on, each thread has this many float4 loads on their way.
-constexpr int kBlocksPerSm = 4;
-constexpr int kLoadsInFlight = 4;
+constexpr int kBlocksPerSm = 8;
+constexpr int kLoadsInFlight = 8;
 constexpr int kTileQuads = kLoadsInFlight * kThreadsPerBlock;
-static_assert(kLoadsInFlight >= 1 && kLoadsInFlight <= 16,
-              "kLoadsInFlight must be 1 to 16, as registers allow");
+static_assert(kLoadsInFlight >= 1 && kLoadsInFlight <= 8,
+              "kLoadsInFlight must be 1 to 8: more do not fit into registers");
 
 // Elements a sum, smallest first: one section of the output each. What does not
 // fit into memory is named and left out.
@@ -102,7 +104,7 @@ static_assert(kSizes[kNumSizes - 1] / 32 <= kFloatIntegerLimit,
 
 // Sizes that fill no block, warp or float4, or just do: checked, not timed.
 constexpr int kNumEdges = 7;
-constexpr size_t kEdges[kNumEdges] = {1, 255, 256, 257, 1023, 1025, 3000001};
+constexpr size_t kEdges[kNumEdges] = {1, 127, 129, 1025, 4095, 4097, 3000001};
 constexpr size_t kMaxEdge = 3000001;
 static_assert(kEdges[kNumEdges - 1] == kMaxEdge && kMaxEdge <= kSizes[0],
               "the edges would not fit into the memory of the smallest sum");
@@ -179,7 +181,7 @@ __global__ void sumSharedAtomic(const float *in, float *total, size_t n) {
 // One thread stores one element; then half of the threads add the other
 // half's, and so on down to one; thread 0 adds the block's sum to total.
 // The idea: pairs instead of a queue. The adds of a step have addresses of
-// their own, so a block of 256 needs 8 steps and no atomic until the end.
+// their own, so a block of 128 needs 7 steps and no atomic until the end.
 // Threads past the end store zero, and every thread reaches every barrier: the
 // guard is around the add alone. Launch: kThreadsPerBlock threads a block, at
 // least n in all.
@@ -202,7 +204,7 @@ __global__ void sumTreeAtomic(const float *in, float *total, size_t n) {
 // after five such steps lane 0 holds the sum of its warp and adds it to total.
 // The idea: a shuffle moves a register to another lane, so a warp needs neither
 // shared memory nor a barrier. The price: a total that is added to once a warp
-// is added to eight times as often as once a block of eight warps, and those
+// is added to four times as often as once a block of four warps, and those
 // adds still queue. Every lane of every warp reaches the shuffles.
 // Launch: whole warps, at least n threads in all.
 // snippet: warp
@@ -221,7 +223,7 @@ __global__ void sumWarpShuffle(const float *in, float *total, size_t n) {
 
 // The warps' sums meet in shared memory, where thread 0 adds them; then it adds
 // the block's sum to total. The idea: both at once. One atomic a block as in
-// the tree, but one barrier instead of nine, because only one value a warp has
+// the tree, but one barrier instead of eight, because only one value a warp has
 // to cross warps. Every thread reaches the barrier.
 // Launch: kThreadsPerBlock threads a block, at least n in all.
 // snippet: block
@@ -290,32 +292,34 @@ __global__ void sumFloat4(const float *in, float *total, size_t n) {
 // end snippet
 
 // A block takes tiles of kLoadsInFlight float4 a thread, and a thread asks for
-// all of its own before it adds the first. The idea is Little's law: to keep a
-// memory busy, bandwidth times latency bytes must be on their way at any time.
-// The loop of the rung before has one load a thread on its way, because its
-// next turn begins with an add that waits for it; here the loads stand in a row
-// with no add between them. What lies behind the last whole tile is taken one
-// float4 a turn. Launch: as before.
+// all of its own, or as many as there are, before it adds the first. The idea
+// is Little's law: to keep a memory busy, bandwidth times latency bytes must be
+// on their way at any time. The loop of the rung before has one load a thread
+// on its way, because its next turn begins with an add that waits for it; here
+// the loads stand in a row with no add between them. What is on its way needs
+// registers to arrive in: __launch_bounds__ says how many threads an SM must
+// hold, and so how many registers each may have. __ldcs says that nobody will
+// read this again, so no cache need keep it. Launch: as before.
 // snippet: flight
 __device__ float threadSum(const float *in, size_t n, size_t block,
                            size_t blocks) {
     const float4 *quads = reinterpret_cast<const float4 *>(in);
     const size_t stride = blocks * kTileQuads;
-    size_t i = block * kTileQuads + threadIdx.x;
     float sum = block == 0 ? sumOfTail(in, n) : 0.0f;
 #pragma unroll 1
-    for (; i + (kLoadsInFlight - 1) * kThreadsPerBlock < n / 4; i += stride) {
-        float4 quad[kLoadsInFlight];
-        for (int j = 0; j < kLoadsInFlight; ++j)
-            quad[j] = quads[i + j * kThreadsPerBlock];
+    for (size_t i = block * kTileQuads + threadIdx.x; i < n / 4; i += stride) {
+        float4 quad[kLoadsInFlight] = {};
+        for (int j = 0; j < kLoadsInFlight; ++j) {
+            const size_t k = i + j * kThreadsPerBlock;
+            if (k < n / 4) quad[j] = __ldcs(quads + k);
+        }
         for (float4 q : quad) sum += sumOf(q);
     }
-#pragma unroll 1
-    for (; i < n / 4; i += kThreadsPerBlock) sum += sumOf(quads[i]);
     return sum;
 }
 
-__global__ void sumInFlight(const float *in, float *total, size_t n) {
+__global__ void __launch_bounds__(kThreadsPerBlock, kBlocksPerSm)
+    sumInFlight(const float *in, float *total, size_t n) {
     const float sum = blockSum(threadSum(in, n, blockIdx.x, gridDim.x));
     if (threadIdx.x == 0) atomicAdd(total, sum);
 }
@@ -340,8 +344,9 @@ __global__ void sumInFlight(const float *in, float *total, size_t n) {
 // for; *ticket is zero before the first launch, and no two launches use the
 // same partials and ticket at a time.
 // snippet: last
-__global__ void sumLastBlock(const float *in, float *total, size_t n,
-                             float *partials, unsigned *ticket) {
+__global__ void __launch_bounds__(kThreadsPerBlock, kBlocksPerSm)
+    sumLastBlock(const float *in, float *total, size_t n, float *partials,
+                 unsigned *ticket) {
     __shared__ bool isLast;
     float sum = blockSum(threadSum(in, n, blockIdx.x, gridDim.x));
     if (gridDim.x > 1) {
@@ -365,7 +370,8 @@ __global__ void sumLastBlock(const float *in, float *total, size_t n,
 // that is not a number, which keeps the compiler from dropping the loads.
 // Launch: as before.
 // snippet: limit
-__global__ void readOnly(const float *in, float *total, size_t n) {
+__global__ void __launch_bounds__(kThreadsPerBlock, kBlocksPerSm)
+    readOnly(const float *in, float *total, size_t n) {
     const float sum = threadSum(in, n, blockIdx.x, gridDim.x);
     if (sum != sum) *total = sum;
 }
@@ -758,13 +764,16 @@ int main() {
     cudaDeviceProp device;
     CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
     emptyKernel<<<1, 1>>>();
-    if (cudaGetLastError() != cudaSuccess) {
+    const cudaError_t launched = cudaGetLastError();
+    if (launched == cudaErrorNoKernelImageForDevice ||
+        launched == cudaErrorInvalidDeviceFunction) {
         std::fprintf(stderr,
                      "This program has no code for the %s (compute capability "
                      "%d.%d): build it with nvcc -arch=native.\n",
                      device.name, device.major, device.minor);
         return EXIT_FAILURE;
     }
+    CUDA_CHECK(launched);
     std::printf("Day 26, part three: from one atomic to the memory limit\n");
     std::printf("\n== device: what this ran on ==\n");
     std::printf("gpu: %s\n", device.name);

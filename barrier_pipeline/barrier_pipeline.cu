@@ -14,9 +14,10 @@
 //                         threads that signal; the others wait by parity
 //
 // Held equal: data, tiles, buffers, warps, and the code that copies and
-// computes. loadTile and consumeTile are never inlined: a compiler that
-// unrolled the copy differently in each kernel would make a difference that
-// looked like the barrier's. The only variable is the synchronisation.
+// computes. loadTile and consumeTile are never inlined, and how far their
+// loops are unrolled is given: a compiler that put more loads in flight in one
+// kernel than in another would make a difference that looked like the
+// barrier's. The only variable is the synchronisation.
 //
 // What came out on an H200: the split barrier does not pay here. With two
 // buffers and all threads counted, "this buffer is ready" and "the other one
@@ -39,8 +40,8 @@
 //        no hardware barrier.
 //
 // Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
-// CUDA 13.0 (V13.0.88), on 2026-11-29. The only output that may be published
-// is evidence/barrier_pipeline/nvidia-h200-2026-11-29.txt.
+// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
+// is evidence/barrier_pipeline/nvidia-h200-2026-11-30.txt.
 // How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
@@ -137,8 +138,11 @@ __host__ __device__ inline size_t numTiles(size_t n) {
 // Copies one tile of in[0, n) to shared memory. One producer thread takes
 // every kProducerThreads-th element of the tile, so a warp reads 128
 // consecutive bytes. Thread 0 of the block is producer 0. No barrier.
+// Four loads are in flight at a time, whatever the knob: left to itself, the
+// compiler may put more of them in flight in one kernel than in another.
 __device__ __noinline__ void loadTile(const float *in, size_t n, size_t tile,
                                       float *buffer) {
+#pragma unroll 4
     for (size_t j = threadIdx.x; j < kTileElems; j += kProducerThreads) {
         const size_t i = tile * kTileElems + j;
         if (i < n) buffer[j] = in[i];
@@ -150,6 +154,7 @@ __device__ __noinline__ void loadTile(const float *in, size_t n, size_t tile,
 // consumers are the threads behind the producers. No barrier.
 __device__ __noinline__ void consumeTile(const float *buffer, size_t n,
                                          size_t tile, float *out) {
+#pragma unroll 1
     for (size_t j = threadIdx.x - kProducerThreads; j < kTileElems;
          j += kConsumerThreads) {
         const size_t i = tile * kTileElems + j;

@@ -1,12 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs a lesson on this machine's GPU and records what it printed.
+# Runs a lesson, or a set of runs, on this machine's GPU and records the output.
 #
 #   evidence/capture.sh atomics/atomics.cu       write evidence/atomics/GPU-DATE.txt
+#   evidence/capture.sh knobs-barrier_pipeline   a lesson at every value of its knobs
+#   evidence/capture.sh check-gpu LESSON.cu...   what only a GPU can test
+#   evidence/capture.sh peers                    kernels beside the libraries' own
 #   evidence/capture.sh --fingerprint FILE       print the fingerprint of a source
+#   evidence/capture.sh --build-line FILE        print the Build command in its header
 #
-# The lesson is built by the Build line of its own header, in an empty folder.
+# A lesson is built by the Build line of its own header, in an empty folder.
 # Its reduced copy (research/reduced) runs under the four tools of
 # compute-sanitizer first. A transcript appears whole, or not at all: whatever
 # goes wrong is said in one sentence, the exit status is 1, and what stood
@@ -48,18 +52,70 @@ fingerprint() {
     }' "$1" | sha256sum | cut -c 1-64
 }
 
-if [ "${1-}" = --fingerprint ] && [ $# -eq 2 ]; then
-    fingerprint "$2"
-    exit
-fi
-[ $# -eq 1 ] || die "usage: evidence/capture.sh LESSON.cu, or --fingerprint FILE"
+# The Build command of a lesson; it stands on the line of the word or alone on
+# the next.
+build_line() {
+    [ -r "$1" ] || die "there is no $1: name a source, as in atomics/atomics.cu"
+    base=$(basename "$1" .cu)
+    line=$(sed -n '/^\/\/ Build:/{s|^// Build: *||;/./!{n;s|^// *||;};p;q;}' "$1")
+    case $line in
+        "nvcc "*" -o $base $base.cu") echo "$line" ;;
+        *) die "$1 needs a line '// Build: nvcc FLAGS -o $base $base.cu' in its header" ;;
+    esac
+}
 
+case ${1-} in
+    --fingerprint | --build-line)
+        [ $# -eq 2 ] || die "usage: evidence/capture.sh $1 FILE"
+        if [ "$1" = --fingerprint ]; then fingerprint "$2"; else build_line "$2"; fi
+        exit
+        ;;
+esac
+
+[ $# -ge 1 ] || die "usage: evidence/capture.sh LESSON.cu, knobs-LESSON, check-gpu LESSON.cu..., or peers"
 cd "$(dirname "$0")/.." || die "cannot enter the project's folder"
-lesson=$1
-name=$(basename "$lesson" .cu)
-reduction=research/reduced/$name.sed
-[ -r "$lesson" ] || die "there is no lesson $lesson: name it as in atomics/atomics.cu"
-[ -r "$reduction" ] || die "there is no $reduction to make the reduced copy with"
+# What to run, and for the transcript: the source, further ones, the command
+# that builds it, and what the last line of the output must be.
+name=$1
+sanitizer="not applicable"
+more=
+complete='All checks passed.'
+case $name in
+    knobs-?*)
+        lesson=$(sed -n "s|^\([^#]*/${name#knobs-}\) :: .*|\1.cu|p" research/knobs.txt | head -n 1)
+        [ -n "$lesson" ] || die "research/knobs.txt has no knob of ${name#knobs-}: add it there"
+        build=$(build_line "$lesson") || exit 1
+        build="$build with $(awk -F ' :: ' -v lesson="${lesson%.cu}" '
+            $1 == lesson {printf "%s%s = KNOB", sep, $2; sep = " or "}' research/knobs.txt)"
+        program="research/knobs.sh ${name#knobs-}"
+        ;;
+    check-gpu)
+        shift
+        [ $# -gt 0 ] || die "check-gpu needs the lessons: make evidence-check-gpu names them"
+        lesson=research/check_gpu.sh
+        more="$* $(ls research/claims/*.cc research/claims/*.cu)"
+        build="nvcc -std=c++17 -O3 -arch=native -o LESSON LESSON.cu"
+        program="research/check_gpu.sh $*"
+        complete='[0-9]* passed, 0 failed, [0-9]* skipped'
+        ;;
+    peers)
+        set -- research/peers/*_peers.cu
+        lesson=$1
+        [ -r "$lesson" ] || die "there is no $lesson to run"
+        build=$(build_line "$lesson") || exit 1
+        shift
+        more="$* $(sed -n 's|^#include "../../\(.*\.cu\)"$|\1|p' research/peers/*_peers.cu | sort -u)"
+        program=research/peers/run.sh
+        ;;
+    *)
+        lesson=$name
+        name=$(basename "$lesson" .cu)
+        build=$(build_line "$lesson") || exit 1
+        reduction=research/reduced/$name.sed
+        [ -r "$reduction" ] || die "there is no $reduction to make the reduced copy with"
+        program=
+        ;;
+esac
 
 NVCC=${NVCC:-nvcc}
 nvcc() { command "$NVCC" "$@"; }
@@ -67,8 +123,6 @@ command -v "$NVCC" >/dev/null ||
     die "no CUDA compiler $NVCC: install the CUDA Toolkit, or set NVCC to where it is"
 command -v nvidia-smi >/dev/null ||
     die "no nvidia-smi: a transcript needs an NVIDIA GPU and its driver"
-command -v compute-sanitizer >/dev/null ||
-    die "no compute-sanitizer: install it (it is part of the CUDA Toolkit) or put it on PATH"
 
 # One GPU, by its UUID, so that the run and the fields below are of the same.
 gpu_index=${CUDA_VISIBLE_DEVICES:-0}
@@ -92,46 +146,35 @@ trap 'rm -rf "$work" "$partial"' EXIT
 trap 'exit 1' HUP INT TERM
 
 # Builds $work/$1/$name.cu by the lesson's Build line, with more flags in $2.
-# The Build command stands on the line of the word or alone on the next.
-build_line=$(sed -n '/^\/\/ Build:/{s|^// Build: *||;/./!{n;s|^// *||;};p;q;}' "$lesson")
-case $build_line in
-    "nvcc "*" -o $name $name.cu") ;;
-    *) die "$lesson needs a line '// Build: nvcc FLAGS -o $name $name.cu' in its header" ;;
-esac
-build() {
+build_copy() {
     # shellcheck disable=SC2086 # The build line is a list of words.
-    (cd "$work/$1" && $build_line $2) >"$work/log" 2>&1 ||
+    (cd "$work/$1" && $build $2) >"$work/log" 2>&1 ||
         die "$lesson does not build by its Build line: $(head -n 1 "$work/log")"
 }
 mkdir "$work/full" "$work/reduced" || die "cannot write to build/"
-cp "$lesson" "$work/full/$name.cu" || die "cannot copy $lesson"
-sed -f "$reduction" "$lesson" >"$work/reduced/$name.cu" || die "$reduction does not apply to $lesson"
-build full ""
-build reduced -lineinfo
-
-sanitizer=
-for tool in memcheck racecheck synccheck initcheck; do
-    compute-sanitizer --tool $tool "$work/reduced/$name" >"$work/log" 2>&1
-    status=$?
-    reports=$(sed -n 's/^=* *[A-Z]* SUMMARY: \([0-9]*\) .*/\1/p' "$work/log")
-    [ -n "$reports" ] || die "compute-sanitizer --tool $tool cannot run here: $(head -n 1 "$work/log")"
-    [ "$reports" = 0 ] || {
-        grep '^=' "$work/log" | head -n 40 >&2
-        die "$tool reports $reports faults in the reduced copy of $lesson"
+if [ -z "$program" ]; then
+    cp "$lesson" "$work/full/$name.cu" || die "cannot copy $lesson"
+    sed -f "$reduction" "$lesson" >"$work/reduced/$name.cu" ||
+        die "$reduction does not apply to $lesson"
+    build_copy full ""
+    build_copy reduced -lineinfo
+    program="env -C $work/full ./$name"
+    sanitizer=$(research/sanitize.sh "$lesson" "$work/reduced/$name.cu" "$work/reduced/$name" 2>"$work/log") || {
+        sed '$d' "$work/log" >&2
+        die "$(tail -n 1 "$work/log")"
     }
-    [ $status -eq 0 ] || die "the reduced copy of $lesson exits $status under $tool"
-    sanitizer=$sanitizer${sanitizer:+, }$tool' 0'
-done
+fi
 
-(cd "$work/full" && ./"$name" >stdout 2>stderr)
-status=$?
 out=$work/full/stdout
+# shellcheck disable=SC2086 # The program and its arguments.
+$program >"$out" 2>"$work/full/stderr" 9>&-
+status=$?
 [ $status -eq 0 ] ||
     die "$lesson exits $status and nothing is recorded: $(head -n 1 "$work/full/stderr")"
 [ ! -s "$work/full/stderr" ] ||
     die "$lesson complains and nothing is recorded: $(head -n 1 "$work/full/stderr")"
-[ "$(tail -n 1 "$out")" = "All checks passed." ] ||
-    die "$lesson does not end with 'All checks passed.': its output is not complete"
+tail -n 1 "$out" | grep -qx "$complete" ||
+    die "$lesson does not end with '$complete': its output is not complete"
 grep -qxF "gpu: $gpu" "$out" ||
     die "$lesson did not run on the $gpu: $(grep '^gpu:' "$out")"
 
@@ -139,12 +182,15 @@ grep -qxF "gpu: $gpu" "$out" ||
     set -e
     echo "lesson: $lesson"
     echo "fingerprint: $(fingerprint "$lesson")"
-    echo "build: $build_line"
+    for source in $more; do
+        echo "fingerprint: $(fingerprint "$source") $source"
+    done
+    echo "build: $build"
     echo "toolkit: $(nvcc --version | sed -n 's/.*, V\([0-9.]*\)$/\1/p')"
     echo "host compiler: g++ $("${NVCC_CCBIN:-g++}" -dumpfullversion)"
     echo "gpu: $gpu"
     echo "compute capability: $(gpu_field 3)"
-    echo "sms: $(sed -n 's/^sms: //p' "$out")"
+    echo "sms: $(sed -n '/^sms: /{s///;p;q;}' "$out")"
     echo "mig: $(on_off "$(gpu_field 4)")"
     echo "ecc: $(on_off "$(gpu_field 5)")"
     echo "driver: $(gpu_field 6)"

@@ -41,7 +41,8 @@ command -v "${cxx%% *}" >/dev/null ||
 ! $cxx --version | grep -q clang ||
     fail "$cxx is clang: the CPU runner needs g++ 12 or newer; set CXX."
 command -v "$nvcc" >/dev/null ||
-    fail "no $nvcc: the CPU runner needs the headers of the CUDA toolkit."
+    fail "no CUDA compiler $nvcc: install the CUDA Toolkit (its headers are\
+ needed), or name it: make NVCC=..."
 shared=build/cpu_runner
 folder=$shared/$build
 mkdir -p "$folder"

@@ -76,6 +76,9 @@ constexpr int kMaxFrames = 16;
 // For ThreadSanitizer: a switch between fibers orders nothing.
 constexpr unsigned kNoOrder = 1;
 
+// ThreadSanitizer's memory of who came before whom, one per thing that orders.
+using Edge = uint64_t;
+
 enum class State { kReady, kAtBlockBarrier, kAtWarp, kEnded };
 
 struct alignas(64) Thread {
@@ -98,19 +101,21 @@ struct alignas(64) Thread {
     const char *kind;
     unsigned mask;
     cpuRunner::Lanes lanes;
-    // For fences: whether one came before, and the last atomic's address.
+    // For fences: whether one came before, and the last atomic's address. For
+    // ThreadSanitizer, a fiber that has seen what came before the last fence,
+    // and nothing of what came behind it.
     bool fenced;
     const void *lastAtomic;
+    Edge fence;
+    void *atFence = nullptr;
     // Where it waits, for a deadlock's report.
     void *frames[kMaxFrames];
     int numFrames = 0;
 };
 
-// ThreadSanitizer's memory of who came before whom, one per thing that orders.
-// Those of a block stand in the shared section, to be forgotten with it; two of
-// each, used in turn, so that who leaves a barrier late learns nothing of what
-// happened behind it.
-using Edge = uint64_t;
+// The edges of a block stand in the shared section, to be forgotten with it;
+// two of each, used in turn, so that who leaves a barrier late learns nothing
+// of what happened behind it.
 alignas(64) __attribute__((section("cpu_shared"))) Edge gBlockEdges[2];
 __attribute__((section("cpu_shared"))) Edge gWarpEdges[kMaxThreads / kWarp][2];
 Edge gLaunchEdge;
@@ -653,16 +658,27 @@ Lanes syncWarp(const char *kind, unsigned mask, uint64_t value, bool ordered) {
 }
 
 void noteAtomic(const void *address) {
-    if (!gCurrent) return;
-    if (gCurrent->fenced)
+    Thread *me = gCurrent;
+    if (!me) return;
+    if (me->fenced && __tsan_switch_to_fiber) {
+        __tsan_switch_to_fiber(me->atFence, kNoOrder);
         release(static_cast<Edge *>(const_cast<void *>(address)));
-    gCurrent->lastAtomic = address;
+        __tsan_switch_to_fiber(me->tsanFiber, kNoOrder);
+    }
+    me->lastAtomic = address;
 }
 
 void noteFence() {
-    if (gCurrent->lastAtomic)
-        acquire(static_cast<Edge *>(const_cast<void *>(gCurrent->lastAtomic)));
-    gCurrent->fenced = true;
+    Thread *me = gCurrent;
+    if (me->lastAtomic)
+        acquire(static_cast<Edge *>(const_cast<void *>(me->lastAtomic)));
+    me->fenced = true;
+    if (!__tsan_switch_to_fiber) return;
+    if (!me->atFence) me->atFence = __tsan_create_fiber(0);
+    release(&me->fence);
+    __tsan_switch_to_fiber(me->atFence, kNoOrder);
+    acquire(&me->fence);
+    __tsan_switch_to_fiber(me->tsanFiber, kNoOrder);
 }
 
 void expectBytes(void *barrier, ptrdiff_t bytes, ptrdiff_t arrivals,

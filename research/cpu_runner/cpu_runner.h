@@ -19,11 +19,18 @@
 //   as a wrong answer only if a schedule brings it out, or to ThreadSanitizer.
 // - Host pointers used in a kernel, device pointers used on the host.
 // - Threads of a warp in lockstep, and everything that relies on it.
+// - A host that does not wait: a launch returns when its kernel has ended, so a
+//   missing synchronisation on the host does not show.
+// - Contraction: nvcc makes one instruction, which rounds once, of a * b + c
+//   unless told otherwise; here it rounds twice. fmaf rounds once in both.
+// - An ordering that cuda::barrier does not promise: to ThreadSanitizer,
+//   whoever arrives or waits there has seen what came before all arrivals until
+//   then, also where their phase is not the one it waits for.
+// - A thread that computes for long by itself: a block is called deadlocked if,
+//   while its threads run a million basic blocks each, none of them ends or
+//   passes __syncthreads, and nothing in shared memory changes.
 // - The asynchronous proxy, other than to ThreadSanitizer: a thread's access
 //   that no proxy fence of its own follows races there with a later bulk copy.
-//
-// A lesson's global functions may have no static variables of their own: g++
-// names them like __shared__ ones, and so they would be poisoned with those.
 //
 // A schedule decides who runs next. CPU_RUNNER_SCHEDULE is `forward` (lowest
 // thread first, the default), `reverse`, or a number, which seeds a random one:
@@ -58,7 +65,8 @@
 #include <cuda/ptx>
 
 #undef __shared__
-#define __shared__ static  // shared.ld brings them together.
+// The tag becomes part of the name, by which shared.ld brings them together.
+#define __shared__ static __attribute__((abi_tag("cpu_shared")))
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __noinline__
@@ -182,9 +190,11 @@ inline unsigned vote(unsigned mask, bool predicate) {
 }
 
 // Replaces *address by change(*address) in one step that orders nothing else;
-// returns what it was.
+// returns what it was. Nobody stops between the step and its note: whoever saw
+// the new value would miss what it publishes.
 template <typename T, typename Change>
-T atomicChange(T *address, Change change) {
+__attribute__((noinline, no_sanitize_coverage)) T atomicChange(T *address,
+                                                               Change change) {
     T old, next;
     __atomic_load(address, &old, __ATOMIC_RELAXED);
     do {

@@ -48,6 +48,21 @@ std::string join(const Lines &parts) {
     return text;
 }
 
+size_t firstDifference(const Lines &one, const Lines &other) {
+    return std::mismatch(one.begin(), one.end(), other.begin(), other.end())
+               .first -
+           one.begin();
+}
+
+bool isPlain(const std::string &text) {
+    return std::all_of(text.begin(), text.end(),
+                       [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+bool isWord(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
 std::optional<Lines> match(const std::string &text, const std::string &regex) {
     static std::map<std::string, std::regex> known;
     if (text.size() > 2000) return std::nullopt;
@@ -80,10 +95,7 @@ static std::string strip(const std::string &line, bool comment, bool strings) {
         if (quote != '\0' && c == quote)
             quote = '\0';
         else if (quote == '\0' &&
-                 (c == '"' ||
-                  (c == '\'' &&
-                   (i == 0 ||
-                    !std::isalnum(static_cast<unsigned char>(line[i - 1]))))))
+                 (c == '"' || (c == '\'' && (i == 0 || !isWord(line[i - 1])))))
             quote = c;
         if (!strings || quote == '\0' || c == quote)
             result += line.substr(i, escape ? 2 : 1);
@@ -94,6 +106,125 @@ static std::string strip(const std::string &line, bool comment, bool strings) {
 
 std::string withoutStrings(const std::string &line) {
     return strip(line, false, true);
+}
+
+// The elements of a constexpr array of decimal integers or one-word strings;
+// none if it is no such array.
+static Lines readArray(const Lesson &lesson, const std::string &name) {
+    std::string text;
+    for (const std::string &line : lesson.code)
+        if (!text.empty() ||
+            match(line, "constexpr .*\\b" + name + "\\[[^\\]]*\\] = *\\{?.*")) {
+            text += line;
+            if (line.find(';') != line.npos) break;
+        }
+    Lines elements;
+    const size_t open = std::min(text.find('{') + 1, text.size());
+    for (const std::string &part :
+         split(text.substr(open, text.find('}') - open), ",")) {
+        if (trim(part).empty()) continue;  // behind a last comma
+        const auto word = match(trim(part), "\"([^\"\\\\\\s]+)\"");
+        const auto number = match(trim(part), "([0-9']+)[uUlLzZ]*");
+        if (!word && !number) return {};
+        elements.push_back(word ? (*word)[0] : (*number)[0]);
+        if (word) continue;
+        std::string &digits = elements.back();
+        digits.erase(std::remove(digits.begin(), digits.end(), '\''),
+                     digits.end());
+    }
+    return elements;
+}
+
+static void readSections(Lesson *read) {
+    const Lesson &lesson = *read;
+    std::vector<SourceSection> &sections = read->sections;
+    const Reporter fault = {lesson.path, 4, &read->faults};
+    const auto find = [&](const std::string &name) {
+        return std::find_if(sections.begin(), sections.end(),
+                            [&](const auto &s) { return s.name == name; });
+    };
+    for (size_t i = 0; i < lesson.code.size(); ++i) {
+        if (lesson.code[i].find("== ") == std::string::npos) continue;
+        const auto title = match(lesson.code[i], ".*\"(?:\\\\n)*== (.*)");
+        if (!title) continue;
+        const auto name = match((*title)[0], "([^\\s:%\"\\\\]+): .*");
+        if (!name)
+            fault(i + 1,
+                  "a section title begins '== name: ', the name one "
+                  "word that is written out; write it so");
+        else if (find((*name)[0]) != sections.end())
+            fault(i + 1, "the section '~' has two titles; rename one", *name);
+        else
+            sections.push_back({(*name)[0], {}, {}});
+    }
+    for (size_t i = 0; i < lesson.lines.size(); ++i) {
+        const auto table =
+            match(lesson.lines[i],
+                  " *// Table (\\S+): rows (\\w+), columns (\\w+)\\.");
+        if (!table) continue;
+        const auto section = find((*table)[0]);
+        if (section == sections.end() || !section->columns.empty()) {
+            fault(i + 1,
+                  "there is no section '~', or this is its second "
+                  "table; mend the // Table comment",
+                  *table);
+            continue;
+        }
+        section->rows = readArray(lesson, (*table)[1]);
+        section->columns = readArray(lesson, (*table)[2]);
+        if (section->rows.empty() || section->columns.empty())
+            fault(i + 1,
+                  "~ is no constexpr array of decimal integers or of "
+                  "one-word strings in this file; make it one",
+                  {(*table)[section->rows.empty() ? 1 : 2]});
+    }
+}
+
+static void readSnippets(Lesson *read) {
+    const Lesson &lesson = *read;
+    std::vector<Snippet> &snippets = read->snippets;
+    const Reporter fault = {lesson.path, 7, &read->faults};
+    size_t open = 0;  // the line of the marker that is open, or 0
+    size_t indent = 0;
+    for (size_t i = 0; i < lesson.lines.size(); ++i) {
+        const std::string line = trim(lesson.lines[i]);
+        if (startsWith(line, "// snippet:")) {
+            const std::string name = trim(line.substr(11));
+            if (open != 0)
+                fault(i + 1, "'~' begins inside a snippet; end that first",
+                      {name});
+            if (!match(name, "[a-z0-9-]+") ||
+                std::any_of(snippets.begin(), snippets.end(),
+                            [&](const auto &s) { return s.name == name; }))
+                fault(i + 1,
+                      "'~' is no name of lower-case letters, digits and "
+                      "dashes, or is taken; rename the snippet",
+                      {name});
+            open = i + 1;
+            indent = lesson.lines[i].find('/');
+            snippets.push_back({name, ""});
+        } else if (startsWith(line, "// end snippet")) {
+            if (open == 0 || line != "// end snippet")
+                fault(i + 1,
+                      "'// end snippet', alone in its line, ends a "
+                      "snippet that is open; mend the markers");
+            else if (trim(snippets.back().code).empty())
+                fault(open, "this snippet is empty; remove it");
+            open = 0;
+        } else if (open != 0) {
+            const std::string &code = lesson.lines[i];
+            if (code.find("<!--") != code.npos || code.find("```") != code.npos)
+                fault(i + 1,
+                      "'<!--' or '```' would end what shows this snippet; "
+                      "write it otherwise");
+            snippets.back().code +=
+                code.substr(std::min(
+                    {indent, code.find_first_not_of(' '), code.size()})) +
+                "\n";
+        }
+    }
+    if (open != 0)
+        fault(open, "this snippet does not end; write '// end snippet'");
 }
 
 Lesson readLesson(const std::string &path, const std::string &text) {
@@ -128,7 +259,13 @@ Lesson readLesson(const std::string &path, const std::string &text) {
             status += trim(lesson.lines[j]).substr(2);
         lesson.statuses.push_back({i + 1, join(words(status))});
     }
+    readSections(&lesson);
+    readSnippets(&lesson);
     return lesson;
+}
+
+std::string Lesson::comment(size_t i) const {
+    return lines[i].substr(std::min(code[i].size() + 2, lines[i].size()));
 }
 
 bool Lesson::verified() const {
@@ -142,127 +279,13 @@ std::string Lesson::published() const {
     return path ? (*path)[0] : "";
 }
 
-// The elements of a constexpr array of decimal integers or one-word strings;
-// none if it is no such array.
-static Lines readArray(const Lesson &lesson, const std::string &name) {
-    std::string text;
-    for (const std::string &line : lesson.code)
-        if (!text.empty() ||
-            match(line, "constexpr .*\\b" + name + "\\[[^\\]]*\\] = *\\{?.*")) {
-            text += line;
-            if (line.find(';') != line.npos) break;
-        }
-    Lines elements;
-    const size_t open = std::min(text.find('{') + 1, text.size());
-    for (const std::string &part :
-         split(text.substr(open, text.find('}') - open), ",")) {
-        if (trim(part).empty()) continue;  // behind a last comma
-        const auto word = match(trim(part), "\"([^\"\\\\\\s]+)\"");
-        const auto number = match(trim(part), "([0-9']+)[uUlLzZ]*");
-        if (!word && !number) return {};
-        elements.push_back(word ? (*word)[0] : (*number)[0]);
-        if (word) continue;
-        std::string &digits = elements.back();
-        digits.erase(std::remove(digits.begin(), digits.end(), '\''),
-                     digits.end());
-    }
-    return elements;
-}
-
-std::vector<SourceSection> sectionsOf(const Lesson &lesson, Faults *faults) {
-    std::vector<SourceSection> sections;
-    const Reporter fault = {lesson.path, 4, faults};
-    const auto find = [&](const std::string &name) {
-        return std::find_if(sections.begin(), sections.end(),
-                            [&](const auto &s) { return s.name == name; });
-    };
-    for (size_t i = 0; i < lesson.code.size(); ++i) {
-        if (lesson.code[i].find("== ") == std::string::npos) continue;
-        const auto title = match(lesson.code[i], ".*\"(?:\\\\n)*== (.*)");
-        if (!title) continue;
-        const auto name = match((*title)[0], "([^\\s:%\"\\\\]+): .*");
-        if (!name)
-            fault(i + 1,
-                  "a section title begins '== name: ', the name one "
-                  "word that is written out; write it so");
-        else if (find((*name)[0]) != sections.end())
-            fault(i + 1, "the section '~' has two titles; rename one", *name);
-        else
-            sections.push_back({(*name)[0], {}, {}});
-    }
-    for (size_t i = 0; i < lesson.lines.size(); ++i) {
-        const auto table =
-            match(lesson.lines[i],
-                  " *// Table (\\S+): rows (\\w+), columns (\\w+)\\.");
-        if (!table) continue;
-        const auto section = find((*table)[0]);
-        if (section == sections.end() || !section->columns.empty()) {
-            fault(i + 1,
-                  "there is no section '~', or this is its second "
-                  "table; mend the comment",
-                  *table);
-            continue;
-        }
-        section->rows = readArray(lesson, (*table)[1]);
-        section->columns = readArray(lesson, (*table)[2]);
-        if (section->rows.empty() || section->columns.empty())
-            fault(i + 1,
-                  "~ is no constexpr array of decimal integers or of "
-                  "one-word strings in this file; make it one",
-                  {(*table)[section->rows.empty() ? 1 : 2]});
-    }
-    return sections;
-}
-
-std::vector<Snippet> snippetsOf(const Lesson &lesson, Faults *faults) {
-    std::vector<Snippet> snippets;
-    const Reporter fault = {lesson.path, 7, faults};
-    size_t open = 0;  // the line of the marker that is open, or 0
-    size_t indent = 0;
-    for (size_t i = 0; i < lesson.lines.size(); ++i) {
-        const std::string line = trim(lesson.lines[i]);
-        if (startsWith(line, "// snippet:")) {
-            const std::string name = trim(line.substr(11));
-            if (open != 0)
-                fault(i + 1, "'~' begins inside a snippet; end that first",
-                      {name});
-            if (!match(name, "[a-z0-9-]+") ||
-                std::any_of(snippets.begin(), snippets.end(),
-                            [&](const auto &s) { return s.name == name; }))
-                fault(i + 1,
-                      "'~' is no name of lower-case letters, digits and "
-                      "dashes, or is taken; rename the snippet",
-                      {name});
-            open = i + 1;
-            indent = lesson.lines[i].find('/');
-            snippets.push_back({name, ""});
-        } else if (startsWith(line, "// end snippet")) {
-            if (open == 0 || line != "// end snippet")
-                fault(i + 1,
-                      "'// end snippet', alone in its line, ends a "
-                      "snippet that is open; mend the markers");
-            else if (trim(snippets.back().code).empty())
-                fault(open, "this snippet is empty; remove it");
-            open = 0;
-        } else if (open != 0) {
-            const std::string &code = lesson.lines[i];
-            snippets.back().code +=
-                code.substr(std::min(
-                    {indent, code.find_first_not_of(' '), code.size()})) +
-                "\n";
-        }
-    }
-    if (open != 0)
-        fault(open, "this snippet does not end; write '// end snippet'");
-    return snippets;
-}
-
 // --- a transcript ---
 
-// The fields in their order, and what a value of each looks like.
+// The fields in their order, and what a value of each looks like. A source is
+// named from the top of the repository: no part of its path begins with a dot.
 static const char *const kFields[][2] = {
-    {"lesson", "\\S+"},
-    {"fingerprint", "([0-9a-f]{64})(?: (\\S+))?"},
+    {"lesson", "(?:\\w[\\w.-]*/)*\\w[\\w.-]*"},
+    {"fingerprint", "([0-9a-f]{64})(?: ((?:\\w[\\w.-]*/)*\\w[\\w.-]*))?"},
     {"build", "nvcc \\S.*"},
     {"toolkit", "\\d+\\.\\d+\\.\\d+"},
     {"host compiler", "\\S.*"},
@@ -311,8 +334,7 @@ Transcript readTranscript(const std::string &path, const std::string &text,
                             "; remove the transcript or capture it again"};
     const Lines lines = splitLines(text);
     for (size_t i = 0; i < lines.size(); ++i)
-        if (std::any_of(lines[i].begin(), lines[i].end(),
-                        [](char c) { return c < ' ' || c > '~'; })) {
+        if (!isPlain(lines[i])) {
             fault(i + 1, "a byte here is no printable ASCII");
             return transcript;
         }
@@ -362,7 +384,10 @@ Transcript readTranscript(const std::string &path, const std::string &text,
     }
     if (errors + 1 < lines.size()) fault(errors + 1, "the run wrote to stderr");
     transcript.whole = true;
-    transcript.complete = lines[errors - 2] == "All checks passed.";
+    transcript.complete =
+        match(lines[errors - 2],
+              "All checks passed\\.|\\d+ passed, 0 failed, \\d+ skipped")
+            .has_value();
     transcript.sections =
         readOutput(lines, at + 1, errors - 1 - transcript.complete);
     return transcript;
@@ -406,6 +431,10 @@ std::vector<Claim> readClaims(const std::string &path, const std::string &text,
     const Lines lines = splitLines(text);
     for (size_t i = 0; i < lines.size(); ++i) {
         const std::string &line = lines[i];
+        if (!isPlain(line)) {
+            fault(i + 1, kNotPlain);
+            return claims;
+        }
         const auto name = match(line, "## (.*)");
         const auto field = match(line, "- ([a-z]+): (.*)");
         if (name) {
@@ -420,25 +449,36 @@ std::vector<Claim> readClaims(const std::string &path, const std::string &text,
             claims.push_back({(*name)[0], i + 1, "", {}});
             continue;
         }
-        if (claims.empty() || trim(line).empty()) continue;
+        if (trim(line).empty() || (i == 0 && startsWith(line, "# "))) continue;
+        if (claims.empty()) {
+            if (match(line, " *[-#<>].*"))
+                fault(i + 1,
+                      "a heading, a quotation or a field above the first "
+                      "claim, which begins '## name'; mend it");
+            continue;
+        }
         Claim &claim = claims.back();
         if (line[0] == '>' && claim.fields.empty())
             claim.quote = join(words(claim.quote + " " + line.substr(1)));
         else if (field)
             claim.fields.push_back({i + 1, (*field)[0], trim((*field)[1])});
-        else if (startsWith(line, "  ") && !claim.fields.empty())
+        else if (match(line, "  [^-\\s#<>].*") && !claim.fields.empty())
             claim.fields.back().value += " " + trim(line);
         else
             fault(i + 1,
                   "a claim is a quotation and then a list of '- key: "
                   "value'; this line is neither; mend it");
     }
+    if (claims.empty())
+        fault(std::max<size_t>(lines.size(), 1),
+              "there is no claim, which begins '## name'; put them back");
     return claims;
 }
 
 std::optional<CodeCheck> readCodeCheck(const std::string &value) {
     const auto parts = match(value, "(\\S+): `(.+)` (=|>=|<=) (\\d{1,6})");
-    if (!parts) return std::nullopt;
+    if (!parts || ((*parts)[2] == ">=" && std::stoul((*parts)[3]) == 0))
+        return std::nullopt;
     return CodeCheck{(*parts)[0], (*parts)[1], (*parts)[2],
                      std::stoul((*parts)[3])};
 }

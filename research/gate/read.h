@@ -44,6 +44,15 @@ Lines splitLines(const std::string &text);
 // by single blanks, which is how sentences are compared.
 Lines words(const std::string &text);
 std::string join(const Lines &parts);
+// How many lines the two have in common before the first that differs.
+size_t firstDifference(const Lines &one, const Lines &other);
+// Whether text is printable ASCII, and the fault where it is not.
+bool isPlain(const std::string &text);
+constexpr char kNotPlain[] =
+    "a byte of this line is no printable ASCII (a tab or carriage return is "
+    "not); replace it";
+// Whether a character is a letter, a digit or _.
+bool isWord(char c);
 // The groups of an ECMAScript regular expression that matches all of text.
 // Text of more than 2000 bytes matches nothing.
 std::optional<Lines> match(const std::string &text, const std::string &regex);
@@ -70,6 +79,19 @@ struct Piece {
     std::string text;
 };
 
+// A section that a lesson prints; it has a table if it has columns.
+struct SourceSection {
+    std::string name;
+    Lines rows;
+    Lines columns;
+};
+
+// The code between // snippet: name and // end snippet, dedented.
+struct Snippet {
+    std::string name;
+    std::string code;
+};
+
 struct Lesson {
     std::string path;  // atomics/atomics.cu
     std::string name;  // atomics
@@ -78,8 +100,13 @@ struct Lesson {
     Lines code;            // the same without // comments
     size_t headerEnd = 0;  // the last line of the header comment
     std::vector<Piece> statuses, builds, needs;
+    std::vector<SourceSection> sections;  // by its titles and // Table comments
+    std::vector<Snippet> snippets;
+    Faults faults;        // in these two: of rules 4 and 7
     bool usable = false;  // rules 1, 2 and 4 find no fault in it
 
+    // What stands in the // comment of line i, counted from 0.
+    std::string comment(size_t i) const;
     bool verified() const;
     // The transcript that its Verified block names, or an empty string.
     std::string published() const;
@@ -88,23 +115,6 @@ Lesson readLesson(const std::string &path, const std::string &text);
 
 // line without what stands in its string and character literals.
 std::string withoutStrings(const std::string &line);
-
-// A section that a lesson prints; it has a table if it has columns.
-struct SourceSection {
-    std::string name;
-    Lines rows;
-    Lines columns;
-};
-// From its titles and its // Table comments; faults of rule 4.
-std::vector<SourceSection> sectionsOf(const Lesson &lesson, Faults *faults);
-
-// The code between // snippet: name and // end snippet, dedented.
-struct Snippet {
-    std::string name;
-    std::string code;
-};
-// Faults of rule 7.
-std::vector<Snippet> snippetsOf(const Lesson &lesson, Faults *faults);
 
 // A section of a transcript.
 struct Section {
@@ -128,7 +138,7 @@ struct Transcript {
     std::string checksum;
     std::vector<Section> sections;
     bool whole = false;     // read to the end
-    bool complete = false;  // its output ends with "All checks passed."
+    bool complete = false;  // its output ends by saying that all passed
     bool current = false;   // its sources stand as they stood in that run
     bool usable = false;    // current, and rules 3 and 4 find no fault in it
 
@@ -159,7 +169,8 @@ struct Claim {
 std::vector<Claim> readClaims(const std::string &path, const std::string &text,
                               Faults *faults);
 
-// NAME: `REGEX` = COUNT: how many lines of the code of NAME match.
+// NAME: `REGEX` = COUNT: how many lines of the code of NAME match. Nothing if
+// the text is another, or the check cannot fail.
 struct CodeCheck {
     std::string name;
     std::string regex;

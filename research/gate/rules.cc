@@ -19,12 +19,13 @@ namespace fs = std::filesystem;
 // --- reading the repository ---
 
 std::string readFile(const std::string &path) {
+    if (!fs::is_regular_file(path))
+        throw CouldNotRun(path + " is no file; put it there");
     std::ifstream file(path, std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
-    if (!file.is_open() || !fs::is_regular_file(path) ||
-        text.size() != fs::file_size(path))
-        throw CouldNotRun(path + " cannot be read; put it there");
+    if (!file.is_open() || text.size() != fs::file_size(path))
+        throw CouldNotRun(path + " cannot be read; see who may read it");
     return text;
 }
 
@@ -49,14 +50,13 @@ static std::string hashFrom(const std::string &command) {
     return (*hash)[0];
 }
 
-// The files of a folder with this extension, by name; none if it is missing.
-static Lines listFiles(const std::string &root, const std::string &folder,
-                       const std::string &extension) {
+// What stands in a folder, by name, hidden things aside.
+static Lines listFolder(const std::string &root, const std::string &folder) {
     Lines found;
     std::error_code error;
     for (const auto &entry : fs::directory_iterator(root + "/" + folder, error))
-        if (entry.path().extension() == extension)
-            found.push_back((fs::path(folder) / entry.path().filename()));
+        if (entry.path().filename().string()[0] != '.')
+            found.push_back(fs::path(folder) / entry.path().filename());
     std::sort(found.begin(), found.end());
     return found;
 }
@@ -66,14 +66,14 @@ static Lines readLessonList(const std::string &makefile, size_t *line) {
     const Lines lines = splitLines(makefile);
     Lines found;
     for (size_t i = 0; i < lines.size(); ++i) {
-        if (!startsWith(lines[i], "LESSONS")) continue;
+        if (!match(lines[i], "LESSONS\\b.*")) continue;
         if (!found.empty() || !startsWith(lines[i], "LESSONS :="))
             throw CouldNotRun("Makefile: a second list LESSONS; keep one");
         *line = i + 1;
         std::string list = lines[i].substr(10);
         while (!list.empty() && list.back() == '\\' && i + 1 < lines.size())
             list.back() = ' ', list += lines[++i];
-        found = words(list);
+        found = words(list.substr(0, list.find('#')));
     }
     if (found.empty())
         throw CouldNotRun("Makefile: no list 'LESSONS := ...'; write it");
@@ -90,47 +90,68 @@ Repository readRepository(const std::string &root) {
     const auto read = [&](const std::string &path) {
         return readFile(root + "/" + path);
     };
-    if (!exists("evidence/capture.sh"))
-        throw CouldNotRun("evidence/capture.sh is missing; put it back");
+    for (const std::string path :
+         {"Makefile", "evidence/capture.sh", "research/CLAIMS.md"})
+        if (!fs::exists(root + "/" + path))
+            throw CouldNotRun(path +
+                              " is missing; put it back, or run this in the "
+                              "repository's top folder");
 
     size_t listLine = 0;
     std::set<std::string> names, folders = {"", "evidence"}, sources;
+    // What may stand at the top, in a lesson's folder and in evidence/.
+    std::set<std::string> known = {"LICENSE",  "Makefile",
+                                   "build",    "evidence",
+                                   "research", "evidence/capture.sh"};
     for (const std::string &entry :
          readLessonList(read("Makefile"), &listLine)) {
         const std::string path = entry + ".cu";
+        const std::string folder = entry.substr(0, entry.find('/'));
         if (!exists(path)) {
             faults->push_back({"Makefile", listLine, 1,
-                               "there is no " + path +
-                                   "; write it or take it "
-                                   "from the list"});
+                               "there is no file " + path +
+                                   "; write it or take it from the list"});
             continue;
         }
-        repository.lessons.push_back(readLesson(path, read(path)));
+        const std::string text = read(path);
+        if (text.empty() || text.find('\r') != text.npos)
+            throw CouldNotRun(path +
+                              " is empty or has carriage returns; "
+                              "write its lines and end them plainly");
+        repository.lessons.push_back(readLesson(path, text));
         sources.insert(path);
-        folders.insert(entry.substr(0, entry.find('/')));
+        folders.insert(folder);
+        known.insert({path, entry, folder});  // entry: built as its header says
         if (!names.insert(repository.lessons.back().name).second)
             throw CouldNotRun("Makefile: two lessons have the name of " + path +
                               "; rename one");
     }
     for (const std::string &folder : folders) {
-        if (folder != "" && folder != "evidence")
-            for (const std::string &path : listFiles(root, folder, ".cu"))
-                if (sources.count(path) == 0)
-                    faults->push_back({path, 1, 1,
-                                       "the Makefile's list lacks this "
-                                       "lesson; add it"});
         const std::string readme = fs::path(folder) / "README.md";
-        if (!exists(readme))
+        known.insert(readme);
+        if (exists(readme))
+            repository.readmes.push_back({readme, read(readme)});
+        else
             faults->push_back(
                 {readme, 1, 5, "this README is missing; write it"});
-        for (const std::string &path : listFiles(root, folder, ".md"))
-            repository.readmes.push_back({path, read(path)});
     }
+    for (const Readme &readme : repository.readmes)
+        for (const std::string &line : splitLines(readme.text))
+            if (const auto name = match(line, "<!-- figure (\\S+)/(\\S+): .*"))
+                known.insert(fill("evidence/figures/~-~.svg", *name));
     repository.claims =
         readClaims("research/CLAIMS.md", read("research/CLAIMS.md"), faults);
+    for (const std::string &path : listFolder(root, "research"))
+        if (fs::path(path).extension() == ".md")
+            repository.notes.push_back({path, read(path)});
 
-    for (const std::string &folder : listFiles(root, "evidence", ""))
-        for (const std::string &path : listFiles(root, folder, ".txt"))
+    for (const std::string &folder : listFolder(root, "evidence")) {
+        if (!fs::is_directory(root + "/" + folder)) continue;
+        known.insert(folder);
+        folders.insert(folder);
+        for (const std::string &path : listFolder(root, folder)) {
+            if (fs::path(path).extension() != ".txt" || !exists(path)) continue;
+            known.insert(path);
             repository.transcripts.push_back(readTranscript(
                 path, read(path),
                 [&](size_t bytes) {
@@ -139,6 +160,16 @@ Repository readRepository(const std::string &root) {
                                     " | sha256sum");
                 },
                 faults));
+        }
+    }
+    for (const std::string &folder : folders)
+        for (const std::string &path : listFolder(root, folder))
+            if (known.count(path) == 0)
+                faults->push_back(
+                    {path, 1, 1,
+                     fs::path(path).extension() == ".cu"
+                         ? "the Makefile's list lacks this lesson; add it"
+                         : "nothing of this name belongs here; remove it"});
     for (const Transcript &transcript : repository.transcripts)
         for (const auto &source : transcript.sources)
             sources.insert(source.second);
@@ -282,9 +313,12 @@ static bool isClean(const Repository &repository, const std::string &field) {
 
 // A transcript is whole: printable ASCII, every field once, in order and of a
 // possible value, exit 0, nothing on stderr, the checksum right (these in
-// reading it). It lies where its lesson, GPU and date say. A lesson's output
-// ends with 'All checks passed.', and the sanitizers reported nothing that the
-// ledger does not explain. No path of a machine stands in it.
+// reading it). It lies where its lesson, GPU and date say, and the output names
+// the same GPU. The first fingerprint is that of the source it is a run of; a
+// lesson has no other. A lesson's output ends with 'All checks passed.', and
+// the sanitizers reported nothing that the ledger does not explain. The output
+// has no path of a machine, no figure that failed among checks that passed, and
+// nothing that would end the fence or the markers around it in a README.
 void rule3(const Repository &repository, Faults *faults) {
     for (const Transcript &transcript : repository.transcripts) {
         const Reporter fault = {transcript.path, 3, faults};
@@ -318,17 +352,34 @@ void rule3(const Repository &repository, Faults *faults) {
                   "the sanitizer field is '~'; mend what it reports, or "
                   "explain it by a claim with a racecheck line",
                   {sanitizer});
-        if (lesson && (transcript.sources.size() != 1 || !transcript.complete))
+        if (transcript.sources.empty() ||
+            transcript.sources[0].second != transcript.field("lesson") ||
+            (lesson &&
+             (transcript.sources.size() != 1 || !transcript.complete)))
             fault(1,
-                  "there are several fingerprints, or the output does not "
-                  "end with 'All checks passed.'; capture again");
+                  "the first fingerprint is not of ~, or a lesson has several, "
+                  "or the output does not end with 'All checks passed.'; "
+                  "capture again",
+                  {transcript.field("lesson")});
+        const Section *device = transcript.section("device");
+        if (device && (device->figure("gpu") != transcript.field("gpu") ||
+                       device->figure("compute_capability") !=
+                           transcript.field("compute capability") ||
+                       device->figure("sms") != transcript.field("sms")))
+            fault(device->line,
+                  "gpu, compute_capability and sms are not what the fields "
+                  "say; capture again");
         for (const Section &section : transcript.sections)
             for (size_t i = 0; i < section.lines.size(); ++i)
                 for (const std::string &word : words(section.lines[i]))
-                    if (word.size() > 1 && word[0] == '/')
+                    if ((word.size() > 1 && word[0] == '/') ||
+                        (i > 0 && word == "failed" && transcript.complete) ||
+                        word.find("<!--") != word.npos ||
+                        word.find("```") != word.npos)
                         fault(section.line + i,
-                              "'~' is a path of a machine; "
-                              "do not print it, and capture again",
+                              "'~' is a path of a machine, a figure that "
+                              "failed, or the end of what shows it; do not "
+                              "print it, and capture again",
                               {word});
     }
 }
@@ -345,15 +396,20 @@ static bool hasDuplicate(Lines names) {
     return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
+// The faults of a rule that reading the lessons has shown.
+static void addFaults(const Repository &repository, int rule, Faults *faults) {
+    for (const Lesson &lesson : repository.lessons)
+        for (const Fault &fault : lesson.faults)
+            if (fault.rule == rule) faults->push_back(fault);
+}
+
 // In every transcript the names of sections, and in a section those of labels,
 // rows and columns, are unique, and a row has a figure for every column. In a
 // current transcript of a lesson the sections are those of the source; the
 // rows and columns of a table are those of the constants that its // Table
 // comment names, and no section without that comment has a table.
 void rule4(const Repository &repository, Faults *faults) {
-    std::map<std::string, std::vector<SourceSection>> sources;
-    for (const Lesson &lesson : repository.lessons)
-        sources[lesson.name] = sectionsOf(lesson, faults);
+    addFaults(repository, 4, faults);
     for (const Transcript &transcript : repository.transcripts) {
         if (!transcript.whole) continue;
         const Reporter fault = {transcript.path, 4, faults,
@@ -381,11 +437,11 @@ void rule4(const Repository &repository, Faults *faults) {
         }
         if (hasDuplicate(names))
             fault(1, "a section stands twice in '~'", {join(names)});
-        if (sources.count(transcript.folder) == 0 || !transcript.current)
-            continue;
+        const Lesson *lesson = repository.lesson(transcript.folder);
+        if (!lesson || !transcript.current) continue;
 
         Lines want;
-        for (const SourceSection &source : sources[transcript.folder]) {
+        for (const SourceSection &source : lesson->sections) {
             want.push_back(source.name);
             const Section *section = transcript.section(source.name);
             if (!section) continue;
@@ -395,11 +451,17 @@ void rule4(const Repository &repository, Faults *faults) {
             const char *kText =
                 "the ~ of '~' are '~', by the lesson's "
                 "constants '~'";
-            if (columns != source.columns)
+            if (source.columns.empty() && !columns.empty())
+                Reporter{lesson->path, 4, faults}(
+                    1,
+                    "'~' has a table in ~, of '~', but here no '// Table ~: "
+                    "rows kX, columns kY.'; mend the // Table comment",
+                    {source.name, transcript.path, join(columns), source.name});
+            else if (columns != source.columns)
                 fault(section->line, kText,
                       {"columns", source.name, join(columns),
                        join(source.columns)});
-            if (rows != source.rows)
+            else if (rows != source.rows)
                 fault(section->line, kText,
                       {"rows", source.name, join(rows), join(source.rows)});
         }
@@ -413,17 +475,49 @@ void rule4(const Repository &repository, Faults *faults) {
 
 // What a README shows is woven between markers and is what its source has (5);
 // what no Verified run bears out reads 'not yet recorded' (6). In weave.cc.
+// evidence/README.md has the index, a folder's README shows code of each
+// lesson in it, and no number with a unit stands in a lesson's comments, the
+// Verified block aside, or in the notes under research/.
 void rules5And6(const Repository &repository, Faults *faults) {
-    for (const Readme &readme : repository.readmes)
+    for (const Readme &readme : repository.readmes) {
         for (const Fault &fault : weaveReadme(repository, readme).faults)
             faults->push_back(fault);
+        const Reporter fault = {readme.path, 5, faults};
+        const std::string folder = fs::path(readme.path).parent_path();
+        if (folder == "evidence" &&
+            readme.text.find("<!-- index -->") == std::string::npos)
+            fault(1, "the index is missing; write its markers");
+        for (const Lesson &lesson : repository.lessons)
+            if (fs::path(lesson.path).parent_path() == folder &&
+                readme.text.find("<!-- snippet " + lesson.name + "/") ==
+                    std::string::npos)
+                fault(1, "no code of ~ is shown; weave a snippet of it",
+                      {lesson.path});
+    }
+    std::vector<Readme> notes = repository.notes;
+    for (const Lesson &lesson : repository.lessons) {
+        notes.push_back({lesson.path, ""});
+        for (size_t i = 0; i < lesson.lines.size(); ++i) {
+            const bool status = lesson.verified() && i < lesson.headerEnd &&
+                                i + 1 >= lesson.statuses[0].line;
+            notes.back().text += (status ? "" : lesson.comment(i)) + "\n";
+        }
+    }
+    for (const Readme &note : notes)
+        for (const Piece &unit : findUnits(note.text))
+            if (!match(unit.text, "[\\d.,]+"))  // decimals are data here
+                Reporter{note.path, 5, faults}(
+                    unit.line,
+                    "'~' has a unit, and no run bears it out here; leave it "
+                    "to a README",
+                    {unit.text});
 }
 
 // The snippet markers of a lesson pair up and do not nest, a snippet has some
 // code, and its name is its own. In read.cc; that each snippet which a README
 // names exists is seen in weaving.
 void rule7(const Repository &repository, Faults *faults) {
-    for (const Lesson &lesson : repository.lessons) snippetsOf(lesson, faults);
+    addFaults(repository, 7, faults);
 }
 
 // The paragraph around the first line that begins so: from a blank line to the
@@ -444,41 +538,51 @@ static Piece paragraph(const Lesson &lesson, const std::string &begin) {
     return found ? piece : Piece{1, ""};
 }
 
-// CUDA_CHECK, timeKernel, what it returns and the constants they share are
-// the same text in every lesson as in the first of the list, each as the
-// paragraph it stands in, with its comment.
+// CUDA_CHECK, timeKernel, what it returns, the constants they share and the
+// functions that print are the same text in every lesson as in the first that
+// has them, each as the paragraph it stands in, with its comment. Each begins
+// once in a file.
 void rule8(const Repository &repository, Faults *faults) {
     for (const std::string begin :
-         {"#define CUDA_CHECK(", "Timing timeKernel(", "struct Timing {",
-          "constexpr int kLaunches = "})
+         {"#define CUDA_CHECK(", "struct Timing {", "Timing timeKernel(",
+          "constexpr int kLaunches = ", "double spreadPercent(",
+          "bool nearFloor(", "void printCell(", "void printLabels(",
+          "std::string figure("}) {
+        const Lesson *first = nullptr;
         for (const Lesson &lesson : repository.lessons) {
+            const Reporter fault = {lesson.path, 8, faults};
+            const auto count =
+                std::count_if(lesson.lines.begin(), lesson.lines.end(),
+                              [&](const auto &line) {
+                                  return startsWith(trim(line), begin);
+                              });
+            if (count != 1) {
+                fault(1,
+                      "~ lines begin '~', not one; copy it from another lesson",
+                      {std::to_string(count), begin});
+                continue;
+            }
+            if (!first) first = &lesson;
             const Piece got = paragraph(lesson, begin);
-            const Piece want = paragraph(repository.lessons[0], begin);
             const Lines here = splitLines(trim(got.text));
-            const Lines there = splitLines(trim(want.text));
-            size_t same = 0;
-            while (same < here.size() && same < there.size() &&
-                   here[same] == there[same])
-                ++same;
-            if (here.empty())
-                Reporter{lesson.path, 8, faults}(
-                    1,
-                    "no line begins '~'; every lesson has it, copy it from "
-                    "another",
-                    {begin});
-            else if (here != there)
-                Reporter{lesson.path, 8, faults}(
-                    got.line + same,
-                    "the paragraph of '~' is another text "
-                    "than in ~; make them the same",
-                    {begin, repository.lessons[0].path});
+            const Lines there = splitLines(trim(paragraph(*first, begin).text));
+            if (here != there)
+                fault(got.line + firstDifference(here, there),
+                      "the paragraph of '~' is another text than in ~; make "
+                      "them the same",
+                      {begin, first->path});
         }
+    }
 }
 
 // The lines of a lesson are printable ASCII (so no tab, no carriage return) of
 // at most 80 columns, the last one too ends with a newline, the first is the
-// SPDX line. No include in quotation marks or with .. in it; no assert; no
-// block comment, as the fingerprint knows // comments alone.
+// SPDX line. An include is of a header in angle brackets, without dots for a
+// folder; the one macro is CUDA_CHECK; no assert. Nothing that hides code from
+// the fingerprint, which takes line by line and knows // comments alone: no
+// block comment; no line that goes on in the next, but in a #define without a
+// comment; no string that does, as raw ones may; no quotation mark that touches
+// a word and so could be read in two ways.
 void rule9(const Repository &repository, Faults *faults) {
     for (const Lesson &lesson : repository.lessons) {
         const Reporter fault = {lesson.path, 9, faults};
@@ -488,28 +592,42 @@ void rule9(const Repository &repository, Faults *faults) {
         if (lesson.lines.empty() ||
             lesson.lines[0] != "// SPDX-License-Identifier: MIT")
             fault(1, "the first line is not '// SPDX-License-Identifier: MIT'");
+        bool inDefine = false;  // the line before goes on in this one
         for (size_t i = 0; i < lesson.lines.size(); ++i) {
             const std::string &line = lesson.lines[i];
             if (line.size() > 80)
                 fault(i + 1, "this line is longer than 80 columns; break it");
-            if (std::any_of(line.begin(), line.end(),
-                            [](char c) { return c < ' ' || c > '~'; }))
+            if (!isPlain(line)) fault(i + 1, kNotPlain);
+            const bool goesOn =
+                !trim(line).empty() && trim(line).back() == '\\';
+            inDefine = goesOn && line == lesson.code[i] &&
+                       (inDefine || startsWith(line, "#define "));
+            if (goesOn && !inDefine)
                 fault(i + 1,
-                      "a byte of this line is no printable ASCII (a "
-                      "tab or carriage return is not); replace it");
-            const std::string code = withoutStrings(lesson.code[i]);
+                      "this line goes on in the next, which only a #define "
+                      "may that has no comment; break it otherwise");
+            if (match(line, "\\s*(?:#|%:)\\s*(?:define|undef)\\b.*") &&
+                !startsWith(line, "#define CUDA_CHECK("))
+                fault(i + 1,
+                      "the one macro of a lesson is CUDA_CHECK; write a "
+                      "constant or a function");
+            // In a string that is open, // is no comment.
+            const std::string code = withoutStrings(lesson.code[i] + "//");
+            if (code.size() < 2 || code.substr(code.size() - 2) != "//" ||
+                match(code, ".*(?:\\w\"|\\b[A-Za-z_]\\w*'|\\w'(?!\\w)).*"))
+                fault(i + 1,
+                      "a string that is raw or does not end in its line, or a "
+                      "quotation mark that touches a word; write it otherwise");
             if (code.find("/*") != code.npos)
                 fault(i + 1, "a block comment begins here; use //");
-            if (code.find("assert") == code.npos &&
-                code.find("include") == code.npos)
-                continue;
             if (match(code, "(?:.*\\W)?assert\\b *[(].*") ||
-                match(code, " *# *include *<c?assert(?:\\.h)?>.*"))
+                match(code, ".*<c?assert(?:\\.h)?>.*"))
                 fault(i + 1, "NDEBUG deletes assert; count a failure instead");
-            if (match(lesson.code[i], " *# *include *(?:\".*|<.*\\.\\..*)"))
+            if (match(code, ".*\\b(?:include|include_next|import)\\b.*") &&
+                !match(lesson.code[i], "#include <(?:\\w+/)*\\w+(?:\\.h)?> *"))
                 fault(i + 1,
-                      "a lesson includes no file of this repository; "
-                      "write out what it needs");
+                      "a lesson includes headers of the toolkit and of C++ "
+                      "alone, as '#include <NAME>'; write out what it needs");
         }
     }
 }
@@ -518,17 +636,39 @@ void rule9(const Repository &repository, Faults *faults) {
 static const std::map<std::string, std::string> kClaimFields = {
     {"file", "\\S+"},
     {"source", "\\S+\\.cu"},
-    {"ptx", "\\S+: `.+` (?:(?:=|<=) \\d{1,6}|>= [1-9]\\d{0,5})"},
-    {"sass", "\\S+: `.+` (?:(?:=|<=) \\d{1,6}|>= [1-9]\\d{0,5})"},
-    {"counter", "\\S+: .+"},
-    {"racecheck", "\\S+: .+"},
+    {"ptx", ".+"},  // readCodeCheck says more of these two
+    {"sass", ".+"},
+    {"counter",
+     "\\S+: (?:part [1-9]\\d* of \\d+: )?`[^`]+ (?:=|<=|>=) [^`]+`(?:; .+)?"},
+    {"racecheck", "\\S+: `[^`]+`; \\S+: `[^`]+`"},
     {"document", "[^;]+; [^;]+; [^;]+"},
     {"showed", ".+"},
     {"for", "(?:all|sm_\\d+[a-z]?(?:, sm_\\d+[a-z]?)*); CUDA [\\d.]+"}};
 
-// A claim quotes a sentence that stands, line breaks and comment slashes
-// aside, in every file it names; has a check of the form that its kind asks
-// for; and says what that showed, for which architectures and toolkit.
+// What a claim may quote of a file: the comments of a source, a page without
+// its fences. A | stands for what is left out.
+static std::string prose(const std::string &path, const std::string &text) {
+    const bool source = fs::path(path).extension() == ".cu";
+    const Lesson file = source ? readLesson(path, text) : Lesson();
+    const Lines lines = splitLines(text);
+    std::string result;
+    bool inFence = false;
+    for (size_t i = 0; i < lines.size(); ++i) {
+        const bool fence = !source && startsWith(trim(lines[i]), "```");
+        inFence = inFence != fence;
+        if (source)
+            result +=
+                (trim(file.code[i]).empty() ? " " : " | ") + file.comment(i);
+        else
+            result += fence || inFence ? " |" : " " + lines[i];
+    }
+    return join(words(result));
+}
+
+// A claim quotes a sentence of five words or more that stands, line breaks and
+// comment slashes aside, in the prose of every file it names; has a check of
+// the form that its kind asks for; and says what that showed, for which
+// architectures and toolkit.
 void rule10(const Repository &repository, Faults *faults) {
     const Reporter fault = {"research/CLAIMS.md", 10, faults};
     for (const Claim &claim : repository.claims) {
@@ -536,7 +676,8 @@ void rule10(const Repository &repository, Faults *faults) {
         for (const auto &[line, key, value] : claim.fields) {
             ++counts[key];
             const auto shape = kClaimFields.find(key);
-            if (shape == kClaimFields.end() || !match(value, shape->second)) {
+            if (shape == kClaimFields.end() || !match(value, shape->second) ||
+                ((key == "ptx" || key == "sass") && !readCodeCheck(value))) {
                 fault(line,
                       "'~: ~' is no field of a claim; write it as the "
                       "others are",
@@ -545,25 +686,21 @@ void rule10(const Repository &repository, Faults *faults) {
             }
             if (key != "file" && key != "source") continue;
             const std::string path = repository.root + "/" + value;
-            std::string text;
-            if (fs::is_regular_file(path))
-                for (const std::string &part : splitLines(readFile(path)))
-                    text += " " + trim(part).substr(
-                                      startsWith(trim(part), "//") ? 2 : 0);
-            if (text.empty())
+            if (!fs::is_regular_file(path))
                 fault(line, "~ is not there; name a file that is", {value});
             else if (key == "file" &&
-                     join(words(text)).find(claim.quote) == text.npos)
+                     prose(value, readFile(path)).find(claim.quote) ==
+                         std::string::npos)
                 fault(line,
                       "the sentence does not stand in ~; look again "
                       "whether it is true, and quote it as it stands",
                       {value});
         }
-        if (claim.quote.empty() || counts["file"] == 0 ||
+        if (words(claim.quote).size() < 5 || counts["file"] == 0 ||
             counts["showed"] != 1 || counts["for"] != 1)
             fault(claim.line,
-                  "a claim needs a quotation, and fields 'file', "
-                  "'showed' and 'for'; add what is missing");
+                  "a claim needs a quotation of five words or more, and fields "
+                  "'file', 'showed' and 'for'; add what is missing");
         if (counts["ptx"] + counts["sass"] + counts["counter"] +
                 counts["racecheck"] + counts["document"] ==
             0)

@@ -25,6 +25,7 @@ struct Repository {
     std::vector<Lesson> lessons;          // in the order of the Makefile
     std::vector<Transcript> transcripts;  // by path
     std::vector<Readme> readmes;
+    std::vector<Readme> notes;  // the other pages, in research/
     std::vector<Claim> claims;
     // The fingerprint of each source that is named; empty where it has none.
     std::map<std::string, std::string> fingerprints;

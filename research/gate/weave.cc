@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <regex>
 #include <set>
 
@@ -19,44 +20,49 @@ namespace fs = std::filesystem;
 
 // --- numbers with units ---
 
-// Both end where a word ends. An x between two numbers, with a blank before
-// it, is no unit (4 x 4 tiles).
+// Ends where a word ends.
 static const char kUnit[] =
-    "(?:[num]?s|[mu]sec|(?:nano|micro|milli)?seconds?|%|percent|x|"
-    "times(?: (?:as|faster|slower|longer|more|less))?|"
-    "[A-Za-z]{1,20}(?:/s| per second)|[A-Z]?FLOPS)(?!\\w)";
-static const char kMarks[] = "[*_`]{0,3}";
+    "(?:[nmu]?s|[nmu]sec|(?:nano|micro|milli)?seconds?|%|per ?cent|x|-?fold|"
+    "cycles?|[kMG]?Hz|times(?: (?:as|better|worse|faster|slower|quicker|longer|"
+    "shorter|more|less|fewer|cheaper|larger|smaller|higher|lower|greater))?|"
+    "[A-Za-z]{1,20}(?: ?/ ?s| per second)|[A-Z]?FLOPS)(?!\\w)";
+
+// Text as a page shows it: without the targets of links and the marks of
+// emphasis, code and links. A _ inside a word is none.
+static std::string shown(const std::string &text) {
+    std::string result;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const size_t end = text.compare(i, 2, "](") == 0
+                               ? text.find_first_of(") \n", i)
+                               : text.npos;
+        if (end != text.npos && text[end] == ')')
+            i = end;
+        else if (!std::strchr("*`[]~_", text[i]) ||
+                 (text[i] == '_' && i > 0 && isWord(text[i - 1]) &&
+                  i + 1 < text.size() && isWord(text[i + 1])))
+            result += text[i];
+    }
+    return result;
+}
 
 // A number is a run of digits, perhaps with points, commas or an exponent,
 // that is no part of a word (so not the 90 of sm_90). Its unit follows at
-// once, or after blanks, one line end or the marks of emphasis and code: ns,
-// us, ms, s or these written out; % or percent; x (4x), and times behind a
-// fraction or before a comparison; anything a second (GB/s); FLOPS. A micro
-// sign, a mu, a multiplication sign and special blanks count as what they stand
-// for. No units are minutes, days, bytes, elements. In a Markdown table, a cell
-// that begins with a digit has the unit that the column's header names. And a
-// number of three decimals or more has been measured, whatever stands behind
-// it.
+// once, or after blanks or one line end: ns, us, ms, s or these written out;
+// cycles, Hz; % or percent; x (4x, but not between two numbers with a blank
+// before it: 4 x 4 tiles), fold, and times behind a fraction or before a
+// comparison; anything a second (GB/s); FLOPS. A ratio may also read x23, 23:1,
+// a factor or a speedup of 23. No units are minutes, days, bytes, elements. A
+// number that is all of a table's cell has its unit elsewhere. And a number of
+// three decimals or more has been measured, whatever stands behind it, but in a
+// word (0.001f) or a version.
 std::vector<Piece> findUnits(const std::string &original) {
-    static const char *const kSame[][2] = {
-        {"\u00a0", " "}, {"\u2009", " "},  {"\u202f", " "},  {"&nbsp;", " "},
-        {"\u00b5", "u"}, {"\u03bc", "u"},  {"&micro;", "u"}, {"&mu;", "u"},
-        {"\u00d7", "x"}, {"&times;", "x"}, {"\uff05", "%"},  {"&thinsp;", " "}};
-    std::string text = original;
-    for (const auto &[from, to] : kSame)
-        for (size_t at = 0; (at = text.find(from, at)) != text.npos;)
-            text.replace(at, std::strlen(from), to);
-
+    const std::string text = shown(original) + "\n";
     static const std::regex kNumber(
-        "(\\d[\\d.,]{0,30}(?:[eE][-+]?\\d{1,4})?)" + std::string(kMarks) +
-        "(?:[ \\t\\r]{1,9}x(?= ?\\d)|[ \\t\\r]{0,9}\\n?" + "[ \\t>]{0,9}" +
-        kMarks + "(" + kUnit + "))?");
+        "(\\d[\\d.,]{0,30}(?:[eE][-+]?\\d{1,4})?)"
+        "(?:[ \\t]{1,9}x(?= ?\\d)|[ \\t]{0,9}\\n?[ \\t>]{0,9}(" +
+        std::string(kUnit) + "))?");
     std::vector<Piece> found;
     size_t number = 1;
-    const auto isWord = [&](size_t i) {
-        return std::isalnum(static_cast<unsigned char>(text[i])) ||
-               text[i] == '_';
-    };
     for (size_t at = 0; at < text.size(); ++at) {
         number += text[at] == '\n';
         std::smatch unit;
@@ -66,38 +72,25 @@ std::vector<Piece> findUnits(const std::string &original) {
             const bool count = unit.str(2) == "times" &&
                                unit.str(1).find('.') == std::string::npos;
             if ((unit[2].matched && !count) ||
-                match(unit.str(1), "\\d+\\.\\d{3,}[.,]?"))
+                (match(unit.str(1), "\\d+\\.\\d{3,}[.,]?") &&
+                 !isWord(text[at + unit.length(1)]) &&
+                 (at < 8 || text.compare(at - 8, 8, "version ") != 0)))
                 found.push_back(
                     {number, trim(unit.str(1) + " " + unit.str(2))});
             at += unit.length(1) - 1;
         }
-        while (isWord(at) && at + 1 < text.size() && isWord(at + 1)) ++at;
+        while (isWord(text[at]) && isWord(text[at + 1])) ++at;
     }
 
-    static const std::regex kHeader("(?:^|[^A-Za-z])(" + std::string(kUnit) +
-                                    ")");
-    Lines units;
-    number = 0;
-    for (const std::string &line : splitLines(text)) {
-        ++number;
-        const bool header = units.empty();
-        size_t column = 0;
-        if (!startsWith(trim(line), "|") || line.size() > 2000)
-            units.clear();
-        else
-            for (std::string cell : split(trim(line).substr(1), "|")) {
-                cell = trim(cell);
-                std::smatch unit;
-                if (header)
-                    units.push_back(std::regex_search(cell, unit, kHeader)
-                                        ? unit.str(1)
-                                        : "");
-                else if (column < units.size() && !units[column].empty() &&
-                         match(cell, kMarks + std::string("\\d.*")))
-                    found.push_back({number, cell + " " + units[column]});
-                ++column;
-            }
-    }
+    static const std::regex kOther(
+        "[|\\n][ \\t]{0,20}\\d[\\d.,]{0,30}[ \\t]{0,20}\\||"
+        "\\b(?:factors?|speed-?ups?)\\s{1,9}of\\s{1,9}\\d[\\d.,]{0,30}|"
+        "\\bx(?!86)(?:\\d{2}|\\d\\.\\d)\\S{0,30}|\\b\\d[\\d.,]{0,30}:1\\b");
+    for (std::sregex_iterator at(text.begin(), text.end(), kOther), end;
+         at != end; ++at)
+        found.push_back(
+            {size_t(std::count(text.cbegin(), (*at)[0].second, '\n')) + 1,
+             join(words(at->str()))});
     return found;
 }
 
@@ -114,7 +107,8 @@ struct Source {
 
 // A lesson's figures are those of the transcript that its Verified block
 // names. Those of peers, check-gpu and knobs-LESSON are those of the newest
-// current transcript whose lessons are all Verified.
+// current transcript whose lessons are all Verified, of the GPU that the
+// Verified blocks name: of that lesson, or of all.
 static Source findSource(const Repository &repository,
                          const std::string &name) {
     if (const Lesson *lesson = repository.lesson(name)) {
@@ -131,15 +125,22 @@ static Source findSource(const Repository &repository,
     Source newest = {Source::kNotRecorded, nullptr};
     for (const Transcript &transcript : repository.transcripts) {
         if (transcript.folder != name) continue;
-        bool usable = transcript.usable;
-        for (const auto &[fingerprint, path] : transcript.sources)
-            for (const Lesson &lesson : repository.lessons)
-                if (lesson.path == path && !lesson.usable)
-                    return {Source::kBroken, nullptr};
-                else if (lesson.path == path)
-                    usable = usable && lesson.verified();
-        if (usable && (!newest.transcript || newest.transcript->field("date") <
-                                                 transcript.field("date")))
+        bool usable = transcript.usable, any = false;
+        for (const Lesson &lesson : repository.lessons) {
+            const Transcript *run = repository.transcript(lesson.published());
+            any = any || run;
+            bool bears = run && !startsWith(name, "knobs-");
+            for (const auto &source : transcript.sources)
+                bears = bears || source.second == lesson.path;
+            if (bears && (!lesson.usable || (run && !run->usable)))
+                return {Source::kBroken, nullptr};
+            if (bears)
+                usable = usable && run &&
+                         run->field("gpu") == transcript.field("gpu");
+        }
+        if (usable && any &&
+            (!newest.transcript ||
+             newest.transcript->field("date") < transcript.field("date")))
             newest = {Source::kReady, &transcript};
     }
     return newest;
@@ -170,8 +171,8 @@ class Loom {
         if (!woven_.whole) return woven_;  // inside and outside are mixed up
         for (const Piece &unit : findUnits(plain_))
             fault(unit.line, 5,
-                  "'~' has a unit or three decimals, and stands outside "
-                  "markers; weave it from a transcript or leave it out",
+                  "'~' has a unit, three decimals or a cell of its own, "
+                  "outside markers; weave it from a transcript or leave it out",
                   {unit.text});
         return woven_;
     }
@@ -215,6 +216,21 @@ class Loom {
                   {name});
     }
 
+    // Whether weaving may put something else in the place of these lines.
+    static bool isWoven(const Lines &shown) {
+        const auto count = [&](const char *regex) {
+            return std::count_if(
+                shown.begin(), shown.end(),
+                [&](const std::string &s) { return match(s, regex); });
+        };
+        return size_t(count("\\s*")) == shown.size() ||
+               size_t(count("\\|.*")) == shown.size() ||
+               (shown.size() == 1 &&
+                count("!\\[[^\\]]*\\]\\(\\S+\\)|not yet recorded") == 1) ||
+               (shown.size() > 1 && count("```.*") == 2 &&
+                startsWith(shown[0], "```") && shown.back() == "```");
+    }
+
     // Keeps a block's two markers, and puts between them what belongs there.
     void weaveBlock(const std::string &kind, const std::string &name) {
         size_t end = at_ + 1;
@@ -226,16 +242,20 @@ class Loom {
                 "this marker is incomplete, or inside a fence, or "
                 "the next marker is not its end; mend it");
         const Lines shown(lines_.begin() + at_ + 1, lines_.begin() + end);
+        const bool woven = isWoven(shown);
+        if (!woven) {  // weaving would lose it
+            fault(at_ + 2, 5,
+                  "between these markers stands more than a fence, an image or "
+                  "a table; move it out");
+            woven_.whole = false;
+        }
         notRecorded_ = false;
         const auto body = kind == "output"    ? outputBody(name)
                           : kind == "snippet" ? snippetBody(name)
                           : kind == "figure"  ? figureBody(name)
                                               : indexBody();
-        const Lines want = body ? splitLines(*body) : shown;
-        size_t same = 0;
-        while (same < want.size() && same < shown.size() &&
-               want[same] == shown[same])
-            ++same;
+        const Lines want = body && woven ? splitLines(*body) : shown;
+        const size_t same = firstDifference(want, shown);
         if (want != shown) stale(at_ + 2 + same, trim(kind + " " + name));
         keep(lines_[at_], kind == "figure" ? name : "");
         for (const std::string &line : want) woven_.text += line + "\n";
@@ -244,26 +264,57 @@ class Loom {
         at_ = end;
     }
 
+    // Reports what may not stand outside markers: what only looks like plain
+    // text there, so that findUnits would not see what a page shows; code and
+    // figures; a link to what is not there.
+    void checkText(const std::string &plain) {
+        const char *text = nullptr;
+        if (!isPlain(plain))
+            text = kNotPlain;
+        else if (plain.size() > 2000)
+            text = "this line is longer than 2000 bytes; break it";
+        else if (!inFence_ &&
+                 match(plain,
+                       ".*(?:<(?!/?(?:details|summary)>)[A-Za-z/!?]|&#?\\w+;|"
+                       "\\\\|\\]\\[).*"))
+            text =
+                "HTML but <details> and <summary>, a comment, an entity, a "
+                "backslash or a link by reference; write it plainly";
+        else if (match(plain, ".*!\\[.*|(?: {0,3}> ?)* {4}.*[;{}] *"))
+            text = "code or a figure stands outside markers; weave it";
+        if (text) fault(at_ + 1, 5, text);
+        const fs::path here = fs::path(repository_.root + "/" + path_);
+        for (size_t at = 0; (at = plain.find("](", at)) != plain.npos;) {
+            at += 2;
+            const std::string link = plain.substr(
+                at, std::min(plain.find_first_of("#)", at), plain.size()) - at);
+            std::error_code error;
+            if (!link.empty() && !match(link, "https?:.*") &&
+                !fs::exists(here.parent_path() / link, error))
+                fault(at_ + 1, 5, "'~' is not there; mend the link", {link});
+        }
+    }
+
     // Takes over a line outside blocks, with the values of its inline markers.
     void weaveLine(const std::string &line) {
         const std::string text = trim(line);
-        if (startsWith(text, "```") || startsWith(text, "~~~")) {
-            if (!inFence_ && text.substr(3) != "sh")
-                fault(at_ + 1, 5,
-                      "outside markers a fence begins ```sh and "
-                      "holds commands; weave output and code");
-            inFence_ = !inFence_;
-        }
-        if (line.size() > 2000)
-            fault(at_ + 1, 5, "this line is longer than 2000 bytes; break it");
-        if (startsWith(line, "    ") && text.find_last_of(";{}") != text.npos &&
-            text.find_last_of(";{}") + 1 == text.size())
-            fault(at_ + 1, 5, "code stands outside markers; weave it");
-        if (line.find_first_of("!<") != line.npos &&
-            match(line, ".*(?:!\\[|<(?:img|pre|picture|table)\\b).*"))
+        const bool fence = startsWith(line, "```");
+        if (fence ? text != (inFence_ ? "```" : "```sh") &&
+                        (inFence_ || text != "```bash")
+                  : line.find("```") != line.npos ||
+                        line.find("~~~") != line.npos)
             fault(at_ + 1, 5,
-                  "a figure or output stands outside markers; "
-                  "weave it");
+                  "outside markers a fence begins ```sh and "
+                  "holds commands; weave output and code");
+        if (fence) inFence_ = !inFence_;
+        const auto command = match(text, "nvcc .* -o (\\S+)(?: .*)?");
+        const Lesson *lesson =
+            command ? repository_.lesson((*command)[0]) : nullptr;
+        if (lesson && lesson->builds.size() == 1 &&
+            !startsWith(text + " ", lesson->builds[0].text + " "))
+            fault(at_ + 1, 5, "the Build command of ~ is '~'; write that",
+                  {lesson->path, lesson->builds[0].text});
+
         static const char kOpen[] = "<!--=", kClose[] = "<!--/-->";
         std::string result, plain;
         size_t at = 0;
@@ -277,20 +328,31 @@ class Loom {
                 return broken(
                     "'<!--= NAME -->' and '<!--/-->' do not pair up "
                     "in this line; mend them");
-            if (inFence_ || match(line.substr(0, open), "[-\\s>*+.)\\d]*"))
+            const std::string before = line.substr(0, open);
+            const size_t end = close + std::strlen(kClose);
+            if (inFence_ || match(before, " {4}.*|[-\\s>*+.)\\d]*") ||
+                (ticks_ + std::count(before.begin(), before.end(), '`')) % 2)
                 fault(at_ + 1, 5,
-                      "an inline marker does not work in a fence "
-                      "or at the start of a line; move it");
+                      "an inline marker does not work in code or at the start "
+                      "of a line; move it");
+            else if (!std::strchr(" (", before.back()) ||
+                     !match(line.substr(end), "[).,;:?]*(?: .*)?"))
+                fault(at_ + 1, 5,
+                      "what touches an inline marker would read as part of its "
+                      "figure; put a blank between them");
             const std::string name =
                 trim(line.substr(open + 5, value - 3 - open - 5));
             const std::string shown = line.substr(value, close - value);
             notRecorded_ = false;
             const std::string want = inlineValue(name).value_or(shown);
             if (want != shown) stale(at_ + 1, name);
-            plain += line.substr(at, open - at) + "|";
+            plain += line.substr(at, open - at) + "#";
             result += line.substr(at, value - at) + want + kClose;
-            at = close + std::strlen(kClose);
+            at = end;
         }
+        ticks_ += std::count(line.begin(), line.end(), '`');
+        if (fence || inFence_ || text.empty()) ticks_ = 0;
+        checkText(plain + line.substr(at));
         keep(result + line.substr(at), plain + line.substr(at));
     }
 
@@ -312,9 +374,8 @@ class Loom {
         if (source.state == Source::kReady)
             known = (section = source.transcript->section((*parts)[1]));
         if (const Lesson *lesson = repository_.lesson((*parts)[0])) {
-            Faults ignored;  // rule 4 reports them
-            known = false;
-            for (const SourceSection &other : sectionsOf(*lesson, &ignored))
+            known = !lesson->usable;  // its own faults say why
+            for (const SourceSection &other : lesson->sections)
                 known = known || other.name == (*parts)[1];
         }
         if (!known)
@@ -346,13 +407,18 @@ class Loom {
         if (!figure)
             fault(at_ + 1, 5, "'~' has no '~'; name ROW/COLUMN or LABEL",
                   {section->name, place});
-        return figure;
+        else if (place != "gpu" && !match(*figure, "\\d+(?:\\.\\d+)?"))
+            fault(at_ + 1, 5,
+                  "'~' of '~' is '~', no figure for a sentence; name another",
+                  {place, section->name, *figure});
+        else
+            return figure;
+        return std::nullopt;
     }
 
     std::optional<std::string> snippetBody(const std::string &name) {
-        Faults ignored;  // rule 7 reports them
         for (const Lesson &lesson : repository_.lessons)
-            for (const Snippet &snippet : snippetsOf(lesson, &ignored))
+            for (const Snippet &snippet : lesson.snippets)
                 if (name == lesson.name + "/" + snippet.name)
                     return "```cuda\n" + snippet.code + "```\n";
         fault(at_ + 1, 7, "there is no snippet '~'; name one that a lesson has",
@@ -392,17 +458,27 @@ class Loom {
     std::optional<std::string> indexBody() {
         if (repository_.transcripts.empty()) return kNotYet;
         std::string body =
-            "| lesson | GPU | capability | toolkit | driver | date | sanitizer "
-            "| source | transcript |\n|---|---|---|---|---|---|---|---|---|\n";
+            "| lesson | GPU | capability | toolkit | driver | sanitizer | "
+            "source | transcript |\n|---|---|---|---|---|---|---|---|\n";
         for (const Transcript &run : repository_.transcripts) {
             if (!run.whole) return std::nullopt;
+            // The claims that explain reports, if there are any.
+            const std::string field = run.field("sanitizer");
+            Lines sanitizer;
+            for (const std::string &word : words(field))
+                if (const auto claim = match(word, "\\((.*)\\),?"))
+                    sanitizer.push_back((*claim)[0]);
+            if (sanitizer.empty())
+                sanitizer = {field == "not applicable" ? "-"
+                             : field.find_first_of("123456789") == field.npos
+                                 ? "clean"
+                                 : field};
             body += fill(
-                "| ~ | ~ | ~ | ~ | ~ | ~ | ~ | ~ | [~](~) |\n",
+                "| ~ | ~ | ~ | ~ | ~ | ~ | ~ | [~](~) |\n",
                 {run.folder, run.field("gpu"), run.field("compute capability"),
-                 run.field("toolkit"), run.field("driver"),
-                 run.field("date").substr(0, 10), run.field("sanitizer"),
+                 run.field("toolkit"), run.field("driver"), join(sanitizer),
                  run.current ? "current" : "earlier",
-                 fs::path(run.path).filename(),
+                 run.field("date").substr(0, 10),
                  fs::path(run.path).lexically_relative("evidence")});
         }
         return body;
@@ -413,6 +489,7 @@ class Loom {
     const Lines lines_;
     size_t at_ = 0;             // the line that is woven, from 0
     bool inFence_ = false;      // outside blocks
+    size_t ticks_ = 0;          // backticks so far in this paragraph
     bool notRecorded_ = false;  // what is woven waits for a run
     std::string plain_;         // what stands outside markers, line by line
     Woven woven_;
@@ -444,6 +521,7 @@ Faults weaveAll(Repository *repository) {
         const Woven woven = weaveReadme(*repository, readme);
         if (woven.whole && woven.text != readme.text) {
             replaceFile(repository->root + "/" + readme.path, woven.text);
+            std::cout << readme.path << ": woven\n";
             readme.text = woven.text;
         }
         for (const Fault &fault : weaveReadme(*repository, readme).faults)
@@ -454,12 +532,11 @@ Faults weaveAll(Repository *repository) {
 
 void writeSnippets(const Repository &repository, const std::string &folder) {
     for (const Lesson &lesson : repository.lessons) {
-        Faults ignored;  // the caller has them
         std::error_code error;
         const fs::path place = fs::path(folder) / lesson.name;
         fs::create_directories(place, error);
         std::set<fs::path> written;
-        for (const Snippet &snippet : snippetsOf(lesson, &ignored)) {
+        for (const Snippet &snippet : lesson.snippets) {
             written.insert(place / (snippet.name + ".cu"));
             replaceFile(place / (snippet.name + ".cu"), snippet.code);
         }

@@ -8,8 +8,9 @@ s/^constexpr int kWarmupRuns = 3;/constexpr int kWarmupRuns = 1;/
 s/^constexpr int kSamples = 7;/constexpr int kSamples = 3;/
 s/^constexpr int kTimedRuns = 10;/constexpr int kTimedRuns = 2;/
 s/^constexpr int kDetRuns = 20;/constexpr int kDetRuns = 5;/
-s/^constexpr int kThreadsPerBlock = 256;/constexpr int kThreadsPerBlock = 64;/
-s/^constexpr int kBlocksPerSm = 4;/constexpr int kBlocksPerSm = 3;/
+s/^constexpr int kThreadsPerBlock = 128;/constexpr int kThreadsPerBlock = 64;/
+s/^constexpr int kLoadsInFlight = 8;/constexpr int kLoadsInFlight = 4;/
+s/^constexpr int kBlocksPerSm = 8;/constexpr int kBlocksPerSm = 3;/
 s/^constexpr size_t kSizes\[kNumSizes\] = {.*};/constexpr size_t kSizes[kNumSizes] = {1037, 2048, 4097, 10801};/
 s/^constexpr size_t kFloatIntegerLimit = 16777216;/constexpr size_t kFloatIntegerLimit = 1200;/
 s/^constexpr int kNumEdges = 7;/constexpr int kNumEdges = 15;/

@@ -18,6 +18,41 @@ std::string stderrOf(Statement statement) {
     return testing::internal::GetCapturedStderr();
 }
 
+// The cells of each line that a statement writes to stdout, and how wide apart
+// they stand left out.
+using Rows = std::vector<std::vector<std::string>>;
+template <typename Statement>
+Rows rowsOf(Statement statement) {
+    std::istringstream lines(stdoutOf(statement));
+    Rows rows;
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        rows.emplace_back(std::istream_iterator<std::string>(words),
+                          std::istream_iterator<std::string>());
+    }
+    return rows;
+}
+
+// A number as text, in the format of printf.
+std::string number(const char *format, double value) {
+    char text[64];
+    std::snprintf(text, sizeof(text), format, value);
+    return text;
+}
+
+// The rows whose first cell is label.
+Rows rowsWith(const Rows &rows, const std::string &label) {
+    Rows found;
+    for (const auto &row : rows)
+        if (!row.empty() && row[0] == label) found.push_back(row);
+    return found;
+}
+
+// In which sample timeKernel makes a launch: -1 while it warms up.
+int sampleOf(int run) {
+    return run < kWarmupRuns ? -1 : (run - kWarmupRuns) / kTimedRuns;
+}
+
 // The float one step above x.
 float above(float x) { return std::nextafterf(x, kInfinity); }
 

@@ -5,6 +5,9 @@
 
 #include "before_lesson.h"
 
+#include <set>
+#include <tuple>
+
 #include LESSON
 
 namespace {
@@ -18,14 +21,19 @@ std::vector<float> input(size_t n, size_t modulus, float step) {
     return values;
 }
 
+// The sum of the sweep's first n values, 1 to kExactModulus over and over.
+uint64_t exactSum(uint64_t n) {
+    const uint64_t rest = n % kExactModulus;
+    return n / kExactModulus * (kExactModulus * (kExactModulus + 1) / 2) +
+           rest * (rest + 1) / 2;
+}
+
 TEST(SumCpu, IsExactOnTheSweepsData) {
     const std::vector<float> in = input(kMaxElems, kExactModulus, 1.0f);
     for (size_t n : kSizes)
-        EXPECT_EQ(sumCpu(in.data(), n), double(n / 4 * 10)) << n;
-    for (size_t n : {1, 2, 3, 5, 257})
-        EXPECT_EQ(sumCpu(in.data(), n),
-                  double(n / 4 * 10 + n % 4 * (n % 4 + 1) / 2))
-            << n;
+        EXPECT_EQ(sumCpu(in.data(), n), double(exactSum(n))) << n;
+    for (size_t n : {1, 2, 3, 4, 5, 257})
+        EXPECT_EQ(sumCpu(in.data(), n), double(exactSum(n))) << n;
 }
 
 // Values from 1 to 2 are multiples of 2^-23: their sum in integers is exact.
@@ -170,6 +178,7 @@ TEST(ReportSpread, PrintsDistinctAnswersAndTheirRange) {
 // Device memory for the tests below, freed in the end.
 struct Device : testing::Test {
     static constexpr size_t kElems = 1000;
+    const float kSum = float(exactSum(kElems));
     Device() : h_in(kElems) {
         cudaMalloc(&d_in, kElems * sizeof(float));
         cudaMalloc(&d_slots, kLaunches * sizeof(float));
@@ -186,7 +195,8 @@ struct Device : testing::Test {
 
 TEST_F(Device, FillMakesBothInputsAlike) {
     for (const auto &[modulus, step] :
-         {std::pair<size_t, float>{4, 1.0f}, {1000, 0.001f}}) {
+         {std::pair<size_t, float>{kExactModulus, 1.0f},
+          {kInexactModulus, 0.001f}}) {
         fill(&h_in, d_in, modulus, step);
         EXPECT_EQ(h_in, input(kElems, modulus, step));
         std::vector<float> copy(kElems);
@@ -200,20 +210,248 @@ TEST_F(Device, EveryRunStartsFromItsOwnZero) {
     float totals[5];
     for (SumKernel kernel : kKernels) {
         sumRepeatedly(kernel, d_in, d_slots, kElems, 5, totals);
-        for (float total : totals) EXPECT_EQ(total, 2500.0f);
+        for (float total : totals) EXPECT_EQ(total, kSum);
     }
 }
 
 TEST_F(Device, TimeSumHoldsForTheRightSumAlone) {
     Timing time = {};
     for (int k = 0; k < kNumKernels; ++k) {
-        EXPECT_TRUE(timeSum(k, d_in, d_slots, kElems, 2500.0f, &time));
+        EXPECT_TRUE(timeSum(k, d_in, d_slots, kElems, kSum, &time));
         bool ok = true;
         const std::string said = stderrOf(
-            [&] { ok = timeSum(k, d_in, d_slots, kElems, 2501.0f, &time); });
+            [&] { ok = timeSum(k, d_in, d_slots, kElems, kSum + 1, &time); });
         EXPECT_FALSE(ok);
         EXPECT_EQ(said, std::string("FAILED: ") + kKernelNames[k] +
-                            " sum of 1000: got 2500, want 2501\n");
+                            " sum of 1000: got " + number("%.9g", kSum) +
+                            ", want " + number("%.9g", kSum + 1) + "\n");
+    }
+}
+
+// A stand-in for the three sums at the sweep's sizes: how long launches take,
+// and which of them add one too many.
+static_assert(kNumSizes == 5, "the test has other sizes than the sweep");
+struct FakeSweep {
+    // Milliseconds of a launch of global, shared and tree, size by size. Under
+    // a floor of 0.5 some are marked, and each of the kernels wins once.
+    static constexpr double kMs[kNumKernels][kNumSizes] = {
+        {0.875, 2.0, 8.0, 32.0, 4.0},
+        {0.9375, 1.5, 0.75, 3.0, 6.0},
+        {0.75, 1.0, 0.25, 5.0, 5.0}};
+    static constexpr float kFloorMs = 0.5f;
+    static constexpr const char *kFastest[kNumSizes] = {"-", "tree", "-",
+                                                        "shared", "global"};
+    // By how many percent the last sample takes longer.
+    static double spread(int k, int s) { return 12.5 * (1 << (k + s) % 3); }
+
+    // The kernel, the size and the launch, the check's first, of a wrong sum.
+    std::set<std::tuple<int, int, int>> wrong;
+    int launches[kNumKernels][kNumSizes] = {};
+
+    double launch(SumKernel kernel, float *total, size_t n) {
+        const int k = kernel == sumGlobalAtomic   ? 0
+                      : kernel == sumSharedAtomic ? 1
+                                                  : 2;
+        const int s = int(std::find(kSizes, kSizes + kNumSizes, n) - kSizes);
+        const int launch = launches[k][s]++;
+        *total += float(exactSum(n)) + float(wrong.count({k, s, launch}));
+        const bool last = sampleOf(launch - 1) == kSamples - 1;
+        return kMs[k][s] * (last ? 1 + spread(k, s) / 100 : 1);
+    }
+    // Whether one of the kernel's sums of that size is wrong.
+    bool failed(int k, int s) const {
+        const auto first = wrong.lower_bound({k, s, 0});
+        return first != wrong.end() && *first < std::tuple(k, s + 1, 0);
+    }
+    std::vector<std::string> row(int s) const {
+        std::vector<std::string> row = {std::to_string(kSizes[s])};
+        double widest = 0.0;
+        bool allRight = true;
+        for (int k = 0; k < kNumKernels; ++k) {
+            const char *mark = kMs[k][s] < 2 * kFloorMs ? "*" : "";
+            const double GBs = kSizes[s] * 4 / kMs[k][s] / 1e6;
+            const bool right = !failed(k, s);
+            row.insert(row.begin() + 1 + k,
+                       right ? number("%.4f", kMs[k][s]) + mark : "failed");
+            row.push_back(right ? number("%.2f", GBs) + mark : "failed");
+            widest = std::max(widest, spread(k, s));
+            allRight = allRight && right;
+        }
+        row.push_back(allRight ? kFastest[s] : "-");
+        row.push_back(allRight ? number("%.1f", widest) : "failed");
+        return row;
+    }
+};
+
+// Runs the sweep with a stand-in, compares every row of the table, and returns
+// how many kernels the sweep says have failed.
+int expectSweep(FakeSweep *fake) {
+    const std::vector<float> in = input(kMaxElems, kExactModulus, 1.0f);
+    float *d_slots = nullptr;
+    cudaMalloc(&d_slots, kLaunches * sizeof(float));
+    int failures = -1;
+    const FakeKernel<const float *, float *, size_t> kernels(
+        [&](SumKernel kernel, const float *, float *total, size_t n) {
+            return fake->launch(kernel, total, n);
+        });
+    const Rows rows = rowsOf(
+        [&] { failures = sweep(in, nullptr, d_slots, FakeSweep::kFloorMs); });
+    cudaFree(d_slots);
+    Rows want = {{},
+                 {"==", "sweep:", "one", "sum,", "three", "ways", "=="},
+                 {std::begin(kSweepColumns), std::end(kSweepColumns)}};
+    for (int s = 0; s < kNumSizes; ++s) want.push_back(fake->row(s));
+    EXPECT_EQ(rows, want);
+    return failures;
+}
+
+TEST(Sweep, PutsEveryTimeInItsCell) {
+    FakeSweep fake;
+    EXPECT_EQ(expectSweep(&fake), 0);
+    for (const auto &kernel : fake.launches)
+        for (int launches : kernel) EXPECT_EQ(launches, 1 + kLaunches);
+}
+
+TEST(Sweep, TellsNoTimeOfAKernelThatFailedAndCountsIt) {
+    FakeSweep fake;
+    fake.wrong = {{0, 1, 0}, {1, 1, 1}, {2, 2, kLaunches}, {2, 0, 5}};
+    EXPECT_NE(stderrOf([&] { EXPECT_EQ(expectSweep(&fake), 4); }), "");
+    // Nothing is timed that was wrong before.
+    EXPECT_EQ(fake.launches[0][1], 1);
+    EXPECT_EQ(fake.launches[1][1], 1 + kLaunches);
+}
+
+// What three kernels' sums of the second part are, run by run, apart from the
+// reference.
+float inexactDelta(SumKernel kernel, int run) {
+    if (kernel == sumGlobalAtomic) return 0.0f;
+    if (kernel == sumSharedAtomic) return run == kDetRuns - 1 ? 2.5f : 0.0f;
+    return run == 0 ? -1.0f : run % 2 == 0 ? 0.5f : 0.0f;
+}
+
+// Runs the second part with sums that lie so far from the reference, and
+// returns how many kernels it says have failed.
+int runDeterminism(float (*delta)(SumKernel, int), Rows *rows) {
+    const std::vector<float> in = input(kMaxElems, kInexactModulus, 0.001f);
+    const float base = float(sumCpu(in.data(), in.size()));
+    std::map<SumKernel, int> runs;
+    float *d_slots = nullptr;
+    cudaMalloc(&d_slots, kLaunches * sizeof(float));
+    const FakeKernel<const float *, float *, size_t> kernels(
+        [&](SumKernel kernel, const float *, float *total, size_t) {
+            *total += base + delta(kernel, runs[kernel]++);
+            return 1.0;
+        });
+    int failures = -1;
+    *rows = rowsOf([&] { failures = determinism(in, nullptr, d_slots); });
+    cudaFree(d_slots);
+    for (SumKernel kernel : kKernels) EXPECT_EQ(runs[kernel], kDetRuns);
+    return failures;
+}
+
+TEST(Determinism, SaysHowFarEachKernelsAnswersLieApart) {
+    Rows rows;
+    EXPECT_EQ(runDeterminism(inexactDelta, &rows), 0);
+    const std::vector<float> in = input(kMaxElems, kInexactModulus, 0.001f);
+    const double reference = sumCpu(in.data(), in.size());
+    const double relative = std::sqrt(double(kMaxElems)) / (1 << 21);
+    const auto sum = [&](double delta) {
+        return number("%.9g", float(reference) + delta);
+    };
+    const Rows want = {
+        {"n:", std::to_string(kMaxElems)},
+        {"runs:", std::to_string(kDetRuns)},
+        {"reference:", number("%.9g", reference)},
+        {"tolerance:", number("%.9g", relative * reference)},
+        {"tolerance_elements:", number("%.0f", relative * kMaxElems)},
+        {"tolerance_blocks:",
+         number("%.0f", relative * kMaxElems / kThreadsPerBlock)},
+        {std::begin(kDetColumns), std::end(kDetColumns)},
+        {"global", "1", sum(0), sum(0), "0"},
+        {"shared", "2", sum(0), sum(2.5), "2.5"},
+        {"tree", "3", sum(-1), sum(0.5), "1.5"}};
+    ASSERT_EQ(rows.size(), want.size() + 2);
+    EXPECT_EQ(Rows(rows.begin() + 2, rows.end()), want);
+}
+
+// Half a percent is too far.
+float inexactDeltaTooFar(SumKernel kernel, int run) {
+    const bool tooFar = kernel == sumSharedAtomic
+                            ? run == kDetRuns - 1
+                            : kernel == sumGlobalAtomic && run == 0;
+    return tooFar ? 0.005f * 6.3e6f : inexactDelta(kernel, run);
+}
+
+TEST(Determinism, TellsNothingOfAKernelThatFailedAndCountsIt) {
+    Rows rows;
+    const std::string said = stderrOf(
+        [&] { EXPECT_EQ(runDeterminism(inexactDeltaTooFar, &rows), 2); });
+    EXPECT_EQ(said.rfind("FAILED: global sum of ", 0), 0u) << said;
+    ASSERT_GE(rows.size(), 3u);
+    const std::vector<std::string> none(4, "failed");
+    for (int k = 0; k < 2; ++k) {
+        std::vector<std::string> want = none;
+        want.insert(want.begin(), kKernelNames[k]);
+        EXPECT_EQ(rows[rows.size() - 3 + k], want);
+    }
+    EXPECT_EQ(rows.back()[0], "tree");
+    EXPECT_EQ(rows.back()[1], "3");
+}
+
+// The whole program, with sums that are wrong at one size, or in the second
+// part, or nowhere. An empty kernel takes 2^-8 ms; so does the tree.
+struct Program {
+    int status;
+    Rows rows;
+    std::string said;
+    int emptyLaunches = 0;
+};
+Program runProgram(size_t wrongSize, bool wrongInexact) {
+    const std::vector<float> in = input(kMaxElems, kInexactModulus, 0.001f);
+    const float inexact = float(sumCpu(in.data(), in.size()));
+    Program program;
+    const FakeKernel<> empty([&](void (*)()) {
+        const int run = program.emptyLaunches++ - 1;
+        return sampleOf(run) == kSamples - 1 ? 1.25 / 256 : 1.0 / 256;
+    });
+    const FakeKernel<const float *, float *, size_t> kernels(
+        [&](SumKernel kernel, const float *d_in, float *total, size_t n) {
+            const bool exact = d_in[1] == 2.0f;
+            *total += exact ? float(exactSum(n)) : inexact;
+            if (exact ? n == wrongSize : wrongInexact) *total *= 1.5f;
+            return kernel == sumTreeAtomic ? 1.0 / 256 : 1.0 / 128;
+        });
+    program.said = stderrOf(
+        [&] { program.rows = rowsOf([&] { program.status = lessonMain(); }); });
+    return program;
+}
+
+TEST(Main, TimesTheFloorAndMarksWhatIsNearIt) {
+    const Program program = runProgram(0, false);
+    EXPECT_EQ(program.status, 0);
+    EXPECT_EQ(program.said, "");
+    EXPECT_EQ(program.rows.back(), Rows({{"All", "checks", "passed."}})[0]);
+    // One more to see whether there is code for this GPU.
+    EXPECT_EQ(program.emptyLaunches, 1 + kLaunches);
+    EXPECT_EQ(rowsWith(program.rows, "launches:"),
+              Rows({{"launches:", std::to_string(kLaunches)}}));
+    EXPECT_EQ(rowsWith(program.rows, "floor_ms:"),
+              Rows({{"floor_ms:", "0.0039"}}));
+    EXPECT_EQ(rowsWith(program.rows, "spread_%:"),
+              Rows({{"spread_%:", "25.0"}}));
+    const Rows row = rowsWith(program.rows, std::to_string(kSizes[0]));
+    ASSERT_EQ(row.size(), 1u);
+    EXPECT_EQ(std::vector(row[0].begin() + 1, row[0].begin() + 4),
+              std::vector<std::string>({"0.0078", "0.0078", "0.0039*"}));
+}
+
+TEST(Main, FailsIfAnySumWasWrong) {
+    for (const Program &program :
+         {runProgram(kSizes[0], false), runProgram(kMaxElems, false),
+          runProgram(0, true)}) {
+        EXPECT_EQ(program.status, 1);
+        EXPECT_EQ(rowsWith(program.rows, "All"), Rows());
+        EXPECT_EQ(program.said.rfind("FAILED: global sum of ", 0), 0u);
     }
 }
 

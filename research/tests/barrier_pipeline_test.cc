@@ -132,4 +132,137 @@ TEST(TimePipeline, HoldsForTheRightOutputAlone) {
     cudaFree(d_in);
 }
 
+using FakePipeline = FakeKernel<const float *, float *, size_t>;
+
+// In which row of the table a kernel belongs.
+int rowOf(void (*kernel)(const float *, float *, size_t)) {
+    return kernel == pipelineSyncthreads    ? 0
+           : kernel == pipelineSplitBarrier ? 1
+                                            : 2;
+}
+
+// Runs the comparison over 2500 elements in two blocks, with kernels of which
+// these launches, counted from the check's, leave the last element alone. They
+// take 2, 3 and 0.75 ms, and their last sample longer by 12.5, 25 and 50 %.
+// Returns the rows; failures is what the comparison returns.
+Rows runCompare(const std::vector<std::pair<int, int>> &wrong, int *failures) {
+    constexpr double kMs[] = {2.0, 3.0, 0.75};
+    std::vector<float> want(2500);
+    for (size_t i = 0; i < want.size(); ++i) want[i] = float(i);
+    float *d_out = nullptr;
+    cudaMalloc(&d_out, want.size() * sizeof(float));
+    int launches[3] = {};
+    const FakePipeline kernels(
+        [&](auto kernel, const float *, float *out, size_t n) {
+            const int row = rowOf(kernel);
+            const int launch = launches[row]++;
+            const bool isWrong = std::count(wrong.begin(), wrong.end(),
+                                            std::make_pair(row, launch)) > 0;
+            std::copy(want.begin(), want.begin() + n - isWrong, out);
+            if (isWrong) out[n - 1] = 7.0f;
+            const bool last = sampleOf(launch - 1) == kSamples - 1;
+            return kMs[row] * (last ? 1 + 0.125 * (1 << row) : 1);
+        });
+    const Rows rows =
+        rowsOf([&] { *failures = compare(nullptr, d_out, 2, want, 0.5f); });
+    cudaFree(d_out);
+    // The check's launch and, unless that was wrong, all that are timed.
+    for (int row = 0; row < 3; ++row) {
+        const bool once =
+            std::count(wrong.begin(), wrong.end(), std::make_pair(row, 0)) > 0;
+        EXPECT_EQ(launches[row], once ? 1 : 1 + kLaunches);
+    }
+    return rows;
+}
+
+TEST(Compare, PutsEveryTimeInItsCell) {
+    int failures = -1;
+    const Rows rows = runCompare({}, &failures);
+    EXPECT_EQ(failures, 0);
+    const Rows want = {
+        {},
+        {"==", "pipeline:", "one", "tile", "loop,", "three", "ways", "to",
+         "wait", "=="},
+        {"elements:", "2500"},
+        {"blocks:", "2"},
+        {"producer_warps:", std::to_string(kProducerWarps)},
+        {"consumer_warps:",
+         std::to_string(kThreadsPerBlock / 32 - kProducerWarps)},
+        {std::begin(kColumns), std::end(kColumns)},
+        {"sync", "2.0000", number("%.1f", 8 * 2500 / 2e6), "1.000", "12.5"},
+        {"split", "3.0000", number("%.1f", 8 * 2500 / 3e6), "1.500", "25.0"},
+        {"role", "0.7500*", number("%.1f", 8 * 2500 / 0.75e6) + "*", "0.375*",
+         "50.0"}};
+    EXPECT_EQ(rows, want);
+}
+
+// A kernel that failed has no figures, and without the first there is no ratio.
+TEST(Compare, TellsNothingOfAKernelThatFailedAndCountsIt) {
+    const std::vector<std::string> none(4, "failed");
+    int failures = -1;
+    Rows rows;
+    EXPECT_NE(stderrOf([&] {
+                  rows = runCompare({{1, 0}, {2, kLaunches}}, &failures);
+              }),
+              "");
+    EXPECT_EQ(failures, 2);
+    ASSERT_EQ(rows.size(), 10u);
+    EXPECT_EQ(rows[7][3], "1.000");
+    EXPECT_EQ(std::vector(rows[8].begin() + 1, rows[8].end()), none);
+    EXPECT_EQ(std::vector(rows[9].begin() + 1, rows[9].end()), none);
+    EXPECT_NE(stderrOf([&] { rows = runCompare({{0, 0}}, &failures); }), "");
+    EXPECT_EQ(failures, 1);
+    ASSERT_EQ(rows.size(), 10u);
+    EXPECT_EQ(std::vector(rows[7].begin() + 1, rows[7].end()), none);
+    EXPECT_EQ(rows[8][1], "3.0000");
+    EXPECT_EQ(rows[8][3], "failed");
+}
+
+// The whole program; wrong is the kernel, if any, whose last launch is.
+TEST(Main, TimesTheFloorAndFailsIfAKernelWasWrong) {
+    float chained[kPeriod];
+    for (size_t i = 0; i < kPeriod; ++i) chained[i] = fmaChain(i * 0.01f);
+    for (int wrong : {-1, 0}) {
+        SCOPED_TRACE(wrong);
+        int emptyLaunches = 0;
+        const FakeKernel<> empty([&](void (*)()) {
+            const int run = emptyLaunches++ - 1;
+            return sampleOf(run) == kSamples - 1 ? 1.25 / 256 : 1.0 / 256;
+        });
+        int launches[3] = {};
+        const FakePipeline kernels(
+            [&](auto kernel, const float *in, float *out, size_t n) {
+                const int row = rowOf(kernel);
+                EXPECT_EQ(n, kElems);
+                EXPECT_EQ(in[kPeriod + 1], 0.01f);
+                // Once is enough where the output still stands.
+                for (size_t i = 0; std::isnan(out[n - 1]) && i < n; ++i)
+                    out[i] = chained[i % kPeriod];
+                if (launches[row]++ == kLaunches && row == wrong)
+                    out[n / 2] = -1;
+                return row == 2 ? 1.0 / 256 : 1.0 / 128;
+            });
+        int status = -1;
+        Rows rows;
+        const std::string said =
+            stderrOf([&] { rows = rowsOf([&] { status = lessonMain(); }); });
+        EXPECT_EQ(emptyLaunches, 1 + kLaunches);
+        EXPECT_EQ(rowsWith(rows, "floor_ms:"), Rows({{"floor_ms:", "0.0039"}}));
+        EXPECT_EQ(rowsWith(rows, "spread_%:"), Rows({{"spread_%:", "25.0"}}));
+        ASSERT_EQ(rowsWith(rows, "role").size(), 1u);
+        EXPECT_EQ(rowsWith(rows, "role")[0][1], "0.0039*");
+        if (wrong < 0) {
+            EXPECT_EQ(status, 0);
+            EXPECT_EQ(said, "");
+            EXPECT_EQ(rowsWith(rows, "All").size(), 1u);
+            EXPECT_EQ(rowsWith(rows, "sync")[0][1], "0.0078");
+        } else {
+            EXPECT_EQ(status, 1);
+            EXPECT_EQ(said.rfind("FAILED: sync: 1 of ", 0), 0u) << said;
+            EXPECT_EQ(rowsWith(rows, "All").size(), 0u);
+            EXPECT_EQ(rowsWith(rows, "sync")[0][1], "failed");
+        }
+    }
+}
+
 }  // namespace

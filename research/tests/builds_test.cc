@@ -13,7 +13,8 @@
 
 namespace {
 
-const std::string kNvcc = "timeout 300 " + environment("NVCC", "nvcc");
+const std::string kNvcc =
+    "timeout 300 " + ::quoted(environment("NVCC", "nvcc"));
 const char kWarnings[] = " -Werror all-warnings -Xcompiler -Wall,-Wextra ";
 
 std::vector<std::string> words(const std::string &text) {
@@ -23,25 +24,26 @@ std::vector<std::string> words(const std::string &text) {
 
 // A lesson's knob: its constant, the values that build, and those that do not.
 struct Knob {
-    const char *lesson;
-    const char *constant;
-    std::vector<int> sound;
-    std::vector<int> unsound;
+    std::string constant;
+    std::vector<std::string> sound;
+    std::vector<std::string> unsound;
 };
-const Knob kKnobs[] = {
-    {"barrier_pipeline/barrier_pipeline",
-     "kProducerWarps",
-     {1, 2, 3, 4, 5, 6, 7},
-     {0, 8}},
-    {"barrier_pipeline/bulk_pipeline", "kStages", {1, 2, 4, 11}, {0, 12}},
-    {"barrier_pipeline/bulk_pipeline",
-     "kTileVectors",
-     {32, 128, 256, 512, 1024},
-     {0, 100, 3136}},
-    {"barrier_pipeline/bulk_pipeline",
-     "kBulkThreads",
-     {32, 64, 128, 256},
-     {0, 48, 96, 512}}};
+
+// The lesson's knobs in research/knobs.txt, which says what a line means.
+std::vector<Knob> knobsOf(const std::string &lesson) {
+    std::vector<Knob> knobs;
+    std::istringstream lines(readFile("research/knobs.txt"));
+    const std::regex kLine("(\\S+) :: (\\w+) :: ([\\d ]+) :: ([\\d ]+) :: .*");
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch part;
+        if (line.empty() || line[0] == '#') continue;
+        if (!std::regex_match(line, part, kLine))
+            throw std::runtime_error("research/knobs.txt: no knob: " + line);
+        if (part[1] == lesson)
+            knobs.push_back({part[2], words(part[3]), words(part[4])});
+    }
+    return knobs;
+}
 
 class Lesson : public testing::TestWithParam<std::string> {
    protected:
@@ -127,28 +129,25 @@ TEST_P(Lesson, SaysThatThereIsNoGpu) {
 }
 
 TEST_P(Lesson, BuildsAtEveryValueOfItsKnobAndAtNoOther) {
-    for (const Knob &knob : kKnobs) {
-        if (knob.lesson != GetParam()) continue;
-        const std::regex line("(constexpr int " + std::string(knob.constant) +
-                              " = )\\d+;");
+    for (const Knob &knob : knobsOf(GetParam())) {
+        const std::regex line("(constexpr int " + knob.constant + " = )\\d+;");
         const std::string text = readFile(source());
         ASSERT_TRUE(std::regex_search(text, line)) << knob.constant;
-        const auto build = [&](int value) {
+        const auto build = [&](const std::string &value) {
             writeFile(dir_.path() / "knob.cu",
-                      std::regex_replace(text, line,
-                                         "$01" + std::to_string(value) + ";"));
+                      std::regex_replace(text, line, "$01" + value + ";"));
             return run(kNvcc + " -std=c++17" + kWarnings + minimumArch() +
                        "-ptx -o " + output() + " " +
                        quoted(dir_.path() / "knob.cu"));
         };
-        for (int value : knob.sound) {
+        for (const std::string &value : knob.sound) {
             const Outcome built = build(value);
             EXPECT_EQ(built.status, 0) << value << ": " << built.err;
         }
-        for (int value : knob.unsound) {
+        for (const std::string &value : knob.unsound) {
             const Outcome built = build(value);
             EXPECT_NE(built.status, 0) << value;
-            EXPECT_NE(built.err.find(std::string(knob.constant) + " must"),
+            EXPECT_NE(built.err.find(knob.constant + " must"),
                       std::string::npos)
                 << built.err;
         }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// evidence/capture.sh in a tree of its own, with stand-ins for nvcc,
-// nvidia-smi and compute-sanitizer: what it records, and that it records
-// nothing when anything is wrong.
-
-#include <gtest/gtest.h>
+// evidence/capture.sh, and what it runs besides lessons, in a tree of their
+// own, with stand-ins for nvcc, nvidia-smi and compute-sanitizer: what it
+// records, and that it records nothing when anything is wrong.
 
 #include <regex>
 
-#include "shell.h"
+#include "stand_ins.h"
 
 namespace {
 
@@ -23,41 +21,21 @@ const char kGoodRun[] =
     "printf 'Day 0: tiny\\n\\n== device: what this ran on ==\\n"
     "gpu: NVIDIA T1000\\nsms: 14\\n\\nAll checks passed.\\n'\n";
 
-class Capture : public testing::Test {
+class Capture : public StandIns {
    protected:
-    Capture() {
-        fs::create_directories(root() / "evidence");
-        fs::copy_file("evidence/capture.sh", root() / "evidence/capture.sh");
+    Capture()
+        : StandIns({"evidence/capture.sh", "research/sanitize.sh",
+                    "research/racecheck.awk", "research/knobs.sh",
+                    "research/figures.awk", "research/peers/run.sh"}) {
         writeFile(root() / "tiny/tiny.cu", kLesson);
-        writeFile(root() / "research/reduced/tiny.sed", "s/100/7/\n");
-        tool(
-            "nvcc",
-            "case $1 in --version) echo 'release 12.5, V12.5.82'; exit;; esac\n"
-            "grep -c . tiny.cu >/dev/null || exit 1\n"
-            "{ echo '#!/bin/sh'; cat '" +
-                (dir_.path() / "program").string() +
-                "'; } >tiny && chmod +x tiny\n");
         tool("nvidia-smi",
              "echo 'GPU-1, NVIDIA T1000, 7.5, [N/A], Disabled, 550.54'\n");
-        tool("compute-sanitizer",
-             "echo '========= ERROR SUMMARY: 0 errors'; \"$3\" >/dev/null\n");
         program(kGoodRun);
     }
 
-    fs::path root() const { return dir_.path() / "tree"; }
-    void tool(const std::string &name, const std::string &body) {
-        const fs::path file = dir_.path() / "bin" / name;
-        writeFile(file, "#!/bin/sh\n" + body);
-        fs::permissions(file, fs::perms::owner_all);
-    }
-    void program(const std::string &body) {
-        writeFile(dir_.path() / "program", body);
-    }
     Outcome capture(const std::string &arguments = "tiny/tiny.cu") {
-        return run("PATH=" + quoted(dir_.path() / "bin") +
-                   ":$PATH; export PATH; unset NVCC CUDA_VISIBLE_DEVICES; " +
-                   "timeout 60 " + quoted(root() / "evidence/capture.sh") +
-                   " " + arguments);
+        return runThere(quoted(root() / "evidence/capture.sh") + " " +
+                        arguments);
     }
     std::string fingerprint(const std::string &source) {
         writeFile(root() / "print.cu", source);
@@ -68,13 +46,14 @@ class Capture : public testing::Test {
         return printed.out;
     }
     // Captures, expects a refusal that says so, and that nothing has changed.
-    void expectRefusal(const std::string &sentence) {
+    void expectRefusal(const std::string &sentence,
+                       const std::string &what = "tiny/tiny.cu") {
         const fs::path earlier =
             root() / "evidence/tiny/nvidia-t1000-2026-01-01.txt";
         if (fs::is_directory(root() / "evidence/tiny") ||
             !fs::exists(root() / "evidence/tiny"))
             writeFile(earlier, "earlier\n");
-        const Outcome refused = capture();
+        const Outcome refused = capture(what);
         EXPECT_EQ(refused.status, 1);
         EXPECT_EQ(refused.out, "");
         EXPECT_NE(refused.err.find("capture.sh: " + sentence),
@@ -88,7 +67,6 @@ class Capture : public testing::Test {
         for (const auto &entry : fs::directory_iterator(root() / "build"))
             EXPECT_EQ(entry.path().filename(), "capture.lock");
     }
-    TempDir dir_;
 };
 
 TEST_F(Capture, RecordsEveryFieldOnceAndInOrder) {
@@ -163,6 +141,99 @@ TEST_F(Capture, RefusesSanitizerReportsAndToolsThatCannotRun) {
     expectRefusal("compute-sanitizer --tool memcheck cannot run here: Error");
 }
 
+// What the ledger has to say for racecheck's reports to be recorded.
+class Racecheck : public Capture {
+   protected:
+    Racecheck() {
+        writeFile(root() / "tiny/tiny.cu",
+                  std::string(kLesson) +
+                      "tile[i] = x;  // The write.\n    x = tile[j];\n");
+        claim("take: `x = tile[j];`;\n  copy: `tile[i] = x;`");
+    }
+    // A ledger in which a record, the second about the lesson, has this field.
+    void claim(const std::string &field,
+               const std::string &lesson = "tiny/tiny.cu") {
+        writeFile(root() / "research/CLAIMS.md",
+                  "# Claims\n\n## other\n\n> One.\n\n- file: tiny/tiny.cu\n"
+                  "- racecheck: f: `a`; g: `b`\n\n"
+                  "## in-order\n\n> Two.\n\n- racecheck: " +
+                      field + "\n- file: " + lesson + "\n- showed: it\n");
+    }
+    // Makes racecheck report these lines.
+    void reports(const std::string &lines) {
+        writeFile(dir_.path() / "reports", lines);
+        tool(
+            "compute-sanitizer",
+            "\"$3\" >/dev/null\n"
+            "echo '========= COMPUTE-SANITIZER'\n"
+            "case $2 in racecheck) cat '" +
+                (dir_.path() / "reports").string() +
+                "'; n=2;; *) n=0;; esac\n"
+                "echo \"========= RACECHECK SUMMARY: $n hazards displayed\"\n");
+    }
+};
+
+const char kWrite[] =
+    "========= Error: Race reported between Write access at "
+    "void n::copy<(int)4, S<int>>(T1 *, int)+0x70 in tiny.cu:3\n";
+const char kRead[] =
+    "=========     and Read access at take(float const *)+0x1a0 in "
+    "/home/a b/tiny.cu:4 [128 hazards]\n=========\n";
+
+TEST_F(Racecheck, IsRecordedWithTheClaimThatExplainsIt) {
+    reports(std::string(kWrite) + kRead);
+    const Outcome captured = capture();
+    ASSERT_EQ(captured.status, 0) << captured.err;
+    const std::string text =
+        readFile(root() / captured.out.substr(0, captured.out.size() - 1));
+    EXPECT_NE(text.find("\nsanitizer: memcheck 0, racecheck 2 (in-order), "
+                        "synccheck 0, initcheck 0\n"),
+              std::string::npos)
+        << text;
+}
+
+TEST_F(Racecheck, IsRefusedWhereALineOrAFunctionIsAnother) {
+    const std::string kRefusal = "racecheck reports 2 faults in the reduced";
+    reports(std::string(kWrite) + kRead +
+            "=========     and Read access at take(int)+0x1a0 in tiny.cu:2 "
+            "[1 hazard]\n");
+    expectRefusal(kRefusal);
+    EXPECT_NE(capture().err.find("unexplained: copy: tile[i] = x; and take: "
+                                 "constexpr int kSize = 7;\n"),
+              std::string::npos);
+    reports(std::string(kWrite) + kRead);
+    claim("take: `x = tile[j];`; other: `tile[i] = x;`");
+    expectRefusal(kRefusal);
+    claim("take: `x = tile[j];`; copy: `tile[i] = x;`", "other/other.cu");
+    expectRefusal(kRefusal);
+    fs::remove(root() / "research/CLAIMS.md");
+    expectRefusal(kRefusal);
+}
+
+TEST_F(Racecheck, KnowsWhatIsNotInTheLessonByItsFile) {
+    reports(
+        "========= Warning: Race reported between Read access at "
+        "take(int)+0x10 in tiny.cu:4\n"
+        "=========     and Write access at void cuda::copy_tx<float>(T1)+0x20 "
+        "in copy_tx.h:77 [2 hazards]\n");
+    claim("take: `x = tile[j];`; copy_tx: `copy_tx.h`");
+    EXPECT_EQ(capture().status, 0) << capture().err;
+    reports(
+        "========= Warning: Race reported between Read access at "
+        "take(int)+0x10 in tiny.cu:4\n"
+        "=========     and Write access at k(int)+0x20 [2 hazards]\n");
+    claim("take: `x = tile[j];`; k: `?`");
+    EXPECT_EQ(capture().status, 0) << capture().err;
+}
+
+TEST_F(Racecheck, IsRefusedWhereAReportCannotBeRead) {
+    reports("");
+    expectRefusal("racecheck reports 2 faults");
+    reports(std::string(kWrite) + kRead +
+            "========= Warning: Maximum number of hazards reached.\n");
+    expectRefusal("racecheck reports 2 faults");
+}
+
 TEST_F(Capture, RefusesWithoutItsTools) {
     tool("nvidia-smi", "echo 'no devices' >&2; exit 9\n");
     expectRefusal("nvidia-smi finds no GPU 0");
@@ -196,12 +267,119 @@ TEST_F(Capture, RefusesToRunTwiceAtOnce) {
     const std::string lock = quoted(root() / "build/capture.lock");
     const std::string again = quoted(root() / "evidence/capture.sh");
     const Outcome both =
-        run("PATH=" + quoted(dir_.path() / "bin") + ":$PATH; export PATH; " +
-            "unset NVCC; cd " + quoted(root()) + " && flock " + lock +
-            " timeout 60 " + again + " tiny/tiny.cu");
+        runThere("flock " + lock + " " + again + " tiny/tiny.cu");
     EXPECT_EQ(both.status, 1);
     EXPECT_NE(both.err.find("another capture is running"), std::string::npos)
         << both.err;
+}
+
+// What a knob's lesson prints, with its constant kTurn in it.
+const char kKnobRun[] =
+    "printf 'Day 0: tiny\\n\\n== device: what this ran on ==\\n"
+    "gpu: NVIDIA T1000\\nsms: 14\\n\\n== sweep: times ==\\nfloor_us: 3.1\\n"
+    "  n    ms  GB/s\\n  8 0.%s 1.5*\\n 16   2.%s     -\\n\\n"
+    "All checks passed.\\n' $kTurn $kTurn\n";
+
+class Knobs : public Capture {
+   protected:
+    Knobs() {
+        writeFile(root() / "tiny/tiny.cu",
+                  std::string(kLesson) + "constexpr int kTurn = 20;\n");
+        knobs(
+            "tiny/tiny :: kTurn :: 10 20 :: 0 :: first_ms=sweep/8/ms "
+            "last=sweep/16/GB/s floor=sweep/floor_us\n"
+            "tiny/tiny :: kSize :: 100 :: 0 :: ms=sweep/16/ms\n");
+        program(kKnobRun);
+    }
+    void knobs(const std::string &lines) {
+        writeFile(root() / "research/knobs.txt", "# Knobs.\n" + lines);
+    }
+};
+
+TEST_F(Knobs, AreRecordedWithARowAValue) {
+    const Outcome captured = capture("knobs-tiny");
+    ASSERT_EQ(captured.status, 0) << captured.err;
+    ASSERT_EQ(captured.out.find("evidence/knobs-tiny/nvidia-t1000-"), 0u);
+    const std::string text =
+        readFile(root() / captured.out.substr(0, captured.out.size() - 1));
+    EXPECT_EQ(text.find("lesson: tiny/tiny.cu\nfingerprint: "), 0u) << text;
+    EXPECT_NE(text.find("\nbuild: nvcc -std=c++17 -O3 -arch=native -o tiny "
+                        "tiny.cu with kTurn = KNOB or kSize = KNOB\n"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("\nsms: 14\nmig: none\n"), std::string::npos);
+    EXPECT_NE(text.find("\nsanitizer: not applicable\n-- stdout --\n"
+                        "tiny: the knobs turned\n\n"
+                        "== device: what this ran on ==\n"
+                        "gpu: NVIDIA T1000\nsms: 14\n\n"
+                        "== kTurn: tiny at each value ==\nlesson: 20\n"
+                        "    kTurn  first_ms      last     floor\n"
+                        "       10      0.10         -       3.1\n"
+                        "       20      0.20         -       3.1\n\n"
+                        "== kSize: tiny at each value ==\nlesson: 100\n"
+                        "    kSize        ms\n"
+                        "      100      2.20\n\n"
+                        "All checks passed.\n-- stderr --\n"),
+              std::string::npos)
+        << text;
+}
+
+TEST_F(Knobs, AreNotRecordedWhereARunOrAFigureIsMissing) {
+    const char kWhat[] = "knobs-tiny";
+    program("[ $kTurn = 20 ] || { echo FAILED: x >&2; exit 1; }\n" +
+            std::string(kKnobRun));
+    expectRefusal(
+        "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: tiny does "
+        "not pass with kTurn = 10: FAILED: x",
+        kWhat);
+    program(kKnobRun);
+    knobs("tiny/tiny :: kTurn :: 10 20 :: 0 :: ms=sweep/9/ms\n");
+    expectRefusal(
+        "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: tiny prints "
+        "no figure sweep/9/ms",
+        kWhat);
+    knobs("tiny/tiny :: kNone :: 1 :: 0 :: ms=sweep/8/ms\n");
+    expectRefusal(
+        "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: tiny/tiny.cu "
+        "needs one line 'constexpr int kNone = N;'",
+        kWhat);
+    knobs("");
+    expectRefusal("research/knobs.txt has no knob of tiny", kWhat);
+    tool("nvcc", "echo 'error: broken'; exit 1\n");
+    knobs("tiny/tiny :: kTurn :: 10 20 :: 0 :: ms=sweep/8/ms\n");
+    expectRefusal(
+        "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: kTurn.",
+        kWhat);
+}
+
+TEST_F(Capture, RecordsAllPeersInOneTranscript) {
+    for (const std::string name : {"sum", "bulk"})
+        writeFile(root() / ("research/peers/" + name + "_peers.cu"),
+                  "#include \"../../tiny/tiny.cu\"\n"
+                  "// Build:\n//   nvcc -O2 -o " +
+                      name + "_peers " + name + "_peers.cu\n");
+    const Outcome captured = capture("peers");
+    ASSERT_EQ(captured.status, 0) << captured.err;
+    const std::string text =
+        readFile(root() / captured.out.substr(0, captured.out.size() - 1));
+    EXPECT_TRUE(std::regex_search(
+        text, std::regex("lesson: research/peers/bulk_peers\\.cu\n"
+                         "fingerprint: [0-9a-f]{64}\n"
+                         "fingerprint: [0-9a-f]{64} research/peers/sum_peers"
+                         "\\.cu\nfingerprint: [0-9a-f]{64} tiny/tiny\\.cu\n"
+                         "build: nvcc -O2 -o bulk_peers bulk_peers\\.cu\n")))
+        << text;
+    EXPECT_NE(text.find("-- stdout --\n"
+                        "The lessons' best kernels beside the libraries\n\n"
+                        "== bulk-device: what this ran on ==\n"
+                        "gpu: NVIDIA T1000\nsms: 14\n\n"
+                        "== sum-device: what this ran on ==\n"
+                        "gpu: NVIDIA T1000\nsms: 14\n\n"
+                        "All checks passed.\n-- stderr --\n"),
+              std::string::npos)
+        << text;
+    program("exit 77\n");
+    EXPECT_EQ(capture("peers").status, 1);
 }
 
 TEST_F(Capture, FingerprintsCodeAndNotComments) {

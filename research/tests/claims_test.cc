@@ -6,79 +6,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <map>
-#include <regex>
 #include <string>
 #include <vector>
 
-#include "../gate/read.h"
+#include "../claims/code.h"
 #include "shell.h"
 
 namespace {
-
-// The lines between the braces of each function in ptx, without comments and
-// blank lines; under the function's name as PTX has it, and all under *.
-std::map<std::string, gate::Lines> functions(const std::string &ptx) {
-    static const std::regex kHead(
-        "(?:\\.\\w+ )*\\.(?:entry|func) *(?:\\([^)]*\\) *)?([\\w$]+).*");
-    std::map<std::string, gate::Lines> found;
-    std::string name;
-    size_t depth = 0;  // of braces
-    for (std::string line : gate::splitLines(ptx)) {
-        line = gate::trim(line.substr(0, line.find("//")));
-        std::smatch head;
-        if (line.empty()) continue;
-        found["*"].push_back(line);
-        if (depth == 0 && std::regex_match(line, head, kHead)) name = head[1];
-        const bool inside = depth > 0;
-        for (char c : line) {
-            if (c == '{') ++depth;
-            if (c == '}' && depth > 0) --depth;
-        }
-        if (inside && depth > 0 && !name.empty()) found[name].push_back(line);
-        if (depth == 0 && (inside || line.back() == ';')) name.clear();
-    }
-    return found;
-}
-
-// Whether PTX's name is that of a C++ function: the same, or mangled from it.
-bool isNameOf(const std::string &mangled, const std::string &name) {
-    const std::string part = std::to_string(name.size()) + name;
-    const size_t at = mangled.find(part);
-    return mangled == name ||
-           (mangled.compare(0, 2, "_Z") == 0 && at != mangled.npos &&
-            !std::isdigit(mangled[at - 1]));
-}
-
-// What is wrong with ptx by this check; empty if nothing is.
-std::string complaint(const std::string &ptx, const gate::CodeCheck &check) {
-    std::string text;
-    size_t matched = 0;
-    try {
-        const std::regex regex(check.regex);
-        for (const auto &[name, lines] : functions(ptx)) {
-            if (!isNameOf(name, check.name)) continue;
-            ++matched;
-            size_t count = 0;
-            std::string which;
-            for (const std::string &line : lines)
-                if (std::regex_search(line, regex)) {
-                    ++count;
-                    which += "    " + line + "\n";
-                }
-            if (check.relation == "="    ? count != check.count
-                : check.relation == ">=" ? count < check.count
-                                         : count > check.count)
-                text += name + " has " + std::to_string(count) +
-                        " lines that match:\n" + which;
-        }
-    } catch (const std::regex_error &) {
-        return "no regular expression: " + check.regex + "\n";
-    }
-    if (matched == 0) return "there is no function " + check.name + "\n";
-    return text;
-}
 
 TEST(Functions, AreReadFromPtx) {
     const std::string ptx =
@@ -89,11 +24,11 @@ TEST(Functions, AreReadFromPtx) {
         ".func (.param .b32 func_retval0) _Z3addf(.param .b32 x)\n;\n"
         ".func (.param .b32 func_retval0) _Z3addf(\n.param .b32 x\n)\n{\n"
         "add.f32 %f1, %f1, %f1;\nret;\n}\n";
-    const auto found = functions(ptx);
+    const Functions found = functionsOfPtx(ptx);
     ASSERT_EQ(found.size(), 3u);
     EXPECT_EQ(found.at("_Z3addf").size(), 2u);
     const auto check = [&](const std::string &text) {
-        return complaint(ptx, gate::readCodeCheck(text).value());
+        return complaint(found, gate::readCodeCheck(text).value());
     };
     EXPECT_EQ(check("sum: `red\\.global` = 1"), "");
     EXPECT_EQ(check("sum: `ret` = 1"), "");
@@ -108,6 +43,26 @@ TEST(Functions, AreReadFromPtx) {
     EXPECT_NE(check("sum: `.` <= 2"), "");
     EXPECT_EQ(check("su: `ret` = 1"), "there is no function su\n");
     EXPECT_EQ(check("sum: `(` = 1"), "no regular expression: (\n");
+}
+
+TEST(Functions, AreReadFromMachineCode) {
+    const Functions found = functionsOfSass(
+        "\tcode for sm_90\n\t\tFunction : _Z3sumPf\n"
+        "\t.headerflags\t@\"EF_CUDA_SM90\"\n"
+        "        /*0000*/                   LDC R1, c[0x0][0x28] ;   /* 0x0a "
+        "*/\n"
+        "                                                        /* 0x0f */\n"
+        "        /*0010*/              @!P0 RED.E.ADD.F32 [R2], R3 ; /* 0x0b "
+        "*/\n"
+        "\t\t..........\n\n\t\tFunction : _Z3addf\n"
+        "        /*0000*/                   EXIT ;                   /* 0x0c "
+        "*/\n");
+    ASSERT_EQ(found.size(), 3u);
+    EXPECT_EQ(found.at("_Z3sumPf"),
+              (gate::Lines{"LDC R1, c[0x0][0x28] ;",
+                           "@!P0 RED.E.ADD.F32 [R2], R3 ;"}));
+    EXPECT_EQ(found.at("_Z3addf"), gate::Lines{"EXIT ;"});
+    EXPECT_EQ(found.at("*").size(), 3u);
 }
 
 TEST(Functions, AreFoundByTheirMangledNames) {
@@ -128,7 +83,7 @@ const std::string &ptxOf(const std::string &source, const std::string &arch) {
     if (!ptx.empty()) return ptx;
     const TempDir dir;
     const Outcome outcome =
-        run("timeout 300 " + environment("NVCC", "nvcc") +
+        run("timeout 300 " + ::quoted(environment("NVCC", "nvcc")) +
             " -std=c++17 -O3 -arch=" + arch + " -ptx -o " +
             ::quoted(dir.path() / "ptx") + " " + ::quoted(source));
     if (outcome.status != 0)
@@ -158,27 +113,18 @@ class Claims : public testing::TestWithParam<gate::Claim> {};
 
 TEST_P(Claims, AreBorneOutByThePtx) {
     const gate::Claim &claim = GetParam();
-    const std::string source = claim.values("source").empty()
-                                   ? claim.values("file").at(0)
-                                   : claim.values("source")[0];
-    const Outcome known = run(environment("NVCC", "nvcc") + " --list-gpu-arch");
+    const std::string source = sourceOf(claim);
+    const Outcome known =
+        run(::quoted(environment("NVCC", "nvcc")) + " --list-gpu-arch");
     ASSERT_EQ(known.status, 0) << known.err;
-    size_t checked = 0;
-    const std::string targets = claim.values("for").at(0);
-    for (std::string arch :
-         gate::split(targets.substr(0, targets.find(';')), ", ")) {
-        // This nvcc may be too old, or too new, for an architecture.
-        if (arch.empty() || known.out.find("compute_" + arch.substr(3) +
-                                           "\n") == std::string::npos)
-            continue;
-        ++checked;
+    const gate::Lines targets = targetsOf(claim, known.out);
+    EXPECT_FALSE(targets.empty()) << "nvcc knows no architecture of these";
+    for (const std::string &arch : targets)
         for (const std::string &value : claim.values("ptx"))
-            EXPECT_EQ(complaint(ptxOf(source, arch),
+            EXPECT_EQ(complaint(functionsOfPtx(ptxOf(source, arch)),
                                 gate::readCodeCheck(value).value()),
                       "")
                 << value << " in " << source << " for " << arch;
-    }
-    EXPECT_GT(checked, 0u) << "nvcc knows none of " << targets;
 }
 
 INSTANTIATE_TEST_SUITE_P(, Claims, testing::ValuesIn(claimsWithPtx()),

@@ -5,6 +5,8 @@
 
 #include "before_lesson.h"
 
+#include <array>
+
 #include LESSON
 
 namespace {
@@ -150,6 +152,171 @@ TEST(PrintTable, HasADashWhereNothingWasMeasured) {
         "         1         7         -         -         -         -          "
         "-\n";
     EXPECT_NE(table.find(first), std::string::npos) << table;
+}
+
+// The whole program with kernels that do no more than to leave what launches of
+// the real ones leave. The regime in column c takes 2^(5 - a) + c ms at
+// kAddresses[a], and its last sample c eighths longer; an empty kernel takes 1.
+struct FakeProgram {
+    // The column, the place in kAddresses and the launch, the check's first, of
+    // counters that come out wrong.
+    std::vector<std::array<int, 3>> wrong;
+    int launches[1 + kNumRegimes][kNumAddresses] = {};
+    int emptyLaunches = 0;
+    int status = -1;
+    std::string said;
+    Rows rows;
+
+    static double ms(int c, int a) { return (32 >> a) + c; }
+
+    template <typename T>
+    double launch(int c, T *counters, unsigned k, T value) {
+        const int a = int(std::find(kAddresses, kAddresses + kNumAddresses, k) -
+                          kAddresses);
+        const int launch = launches[c][a]++;
+        const size_t apart = c == 2 || c == 3 ? 32 : 1;
+        const size_t addresses = size_t(k) * (c >= 5 ? kBlocks : 1);
+        for (size_t i = 0; i < addresses; ++i)
+            counters[i * apart] += value * T(kAdds / addresses);
+        for (const auto &w : wrong)
+            if (w == std::array<int, 3>{c, a, launch}) counters[0] += T(1);
+        const bool last = sampleOf(launch - 1) == kSamples - 1;
+        return ms(c, a) * (last ? 1 + c / 8.0 : 1);
+    }
+
+    void run() {
+        const FakeKernel<> empty([&](void (*)()) {
+            const int launch = emptyLaunches++;
+            return sampleOf(launch - 1) == kSamples - 1 ? 1.5 : 1.0;
+        });
+        const FakeKernel<float *, unsigned, float> floats(
+            [&](auto kernel, float *counters, unsigned k, float value) {
+                const int c = kernel == addAdjacent<float> ? 1
+                              : kernel == addApart         ? 2
+                              : kernel == addByWarp        ? 3
+                                                           : 5;
+                return launch(c, counters, k, value);
+            });
+        const FakeKernel<int *, unsigned, int> ints(
+            [&](auto kernel, int *counters, unsigned k, int value) {
+                const int c = kernel == addAdjacent<int> ? 4 : 6;
+                return launch(c, counters, k, value);
+            });
+        said = stderrOf([&] { rows = rowsOf([&] { status = lessonMain(); }); });
+    }
+
+    // The rows from the section of this name on, count of them.
+    Rows section(const std::string &name, size_t count) const {
+        const auto begin =
+            std::find_if(rows.begin(), rows.end(), [&](const auto &row) {
+                return row.size() > 1 && row[0] == "==" && row[1] == name + ":";
+            });
+        if (size_t(rows.end() - begin) <= count) return {};
+        return Rows(begin + 1, begin + 1 + count);
+    }
+};
+
+// A table with cell(c, a) in column c of row a, where a regime goes so far.
+template <typename Cell>
+Rows tableOf(Cell cell) {
+    Rows table = {{std::begin(kColumns), std::end(kColumns)}};
+    for (int a = 0; a < kNumAddresses; ++a) {
+        table.push_back({std::to_string(kAddresses[a])});
+        for (int c = 1; c <= kNumRegimes; ++c)
+            table.back().push_back(c >= 5 && kAddresses[a] > kMaxSharedAddresses
+                                       ? "-"
+                                       : cell(c, a));
+    }
+    return table;
+}
+
+std::string starred(const std::string &figure, double ms) {
+    return figure + (ms < 2 ? "*" : "");
+}
+
+TEST(Main, PutsEveryTimeInItsCell) {
+    static_assert(kNumAddresses == 8, "the test has other addresses");
+    FakeProgram program;
+    program.run();
+    EXPECT_EQ(program.status, 0);
+    EXPECT_EQ(program.said, "");
+    EXPECT_EQ(program.rows.back(), Rows({{"All", "checks", "passed."}})[0]);
+    EXPECT_EQ(program.emptyLaunches, 1 + kLaunches);
+    for (int c = 1; c <= kNumRegimes; ++c)
+        for (int a = 0; a < kNumAddresses; ++a)
+            EXPECT_EQ(program.launches[c][a],
+                      c >= 5 && a > 4 ? 0 : 1 + kLaunches);
+    const Rows floor = {{"launches:", std::to_string(kLaunches)},
+                        {"floor_ms:", "1.0000"},
+                        {"floor_ns_an_add:", number("%.5f", 1e6 / kAdds)},
+                        {"spread_%:", "50.0"}};
+    EXPECT_EQ(program.section("floor", floor.size()), floor);
+
+    const auto &ms = FakeProgram::ms;
+    Rows ns = tableOf([&](int c, int a) {
+        return starred(number("%.5f", ms(c, a) * 1e6 / kAdds), ms(c, a));
+    });
+    ns.insert(ns.begin(), {"adds:", std::to_string(kAdds)});
+    EXPECT_EQ(program.section("ns", ns.size()), ns);
+    const Rows faster = tableOf([&](int c, int a) {
+        return starred(number("%.2f", ms(c, 0) / ms(c, a)), ms(c, a));
+    });
+    EXPECT_EQ(program.section("faster", faster.size()), faster);
+    const Rows spread =
+        tableOf([](int c, int) { return number("%.1f", 12.5 * c); });
+    EXPECT_EQ(program.section("spread", spread.size()), spread);
+    // Worked out by hand: adjacent takes 33, 17, 9, 5, 3, 2, 1 and 1 ms.
+    const Rows knees = {{"gain_below:", "1.75"}, {"adjacent:", "4096*"},
+                        {"apart:", "16"},        {"warp:", "4"},
+                        {"int:", "4"},           {"shared:", "4"},
+                        {"shared_int:", "1"}};
+    EXPECT_EQ(program.section("knee", knees.size()), knees);
+}
+
+TEST(Main, TellsNothingOfWhatFailedAndFails) {
+    FakeProgram program;
+    program.wrong = {{1, 0, 0}, {6, 2, kLaunches}};
+    program.run();
+    EXPECT_EQ(program.status, 1);
+    EXPECT_EQ(program.said.rfind("FAILED: adjacent with k = 1: 1 of ", 0), 0u);
+    EXPECT_NE(program.said.find("FAILED: shared_int with k = 16: 1 of "),
+              std::string::npos);
+    EXPECT_EQ(rowsWith(program.rows, "All"), Rows());
+    EXPECT_EQ(program.launches[1][0], 1);
+    const auto failed = [](int c, int a) {
+        return (c == 1 && a == 0) || (c == 6 && a == 2);
+    };
+    const auto &ms = FakeProgram::ms;
+    Rows ns = tableOf([&](int c, int a) {
+        if (failed(c, a)) return std::string("failed");
+        return starred(number("%.5f", ms(c, a) * 1e6 / kAdds), ms(c, a));
+    });
+    ns.insert(ns.begin(), {"adds:", std::to_string(kAdds)});
+    EXPECT_EQ(program.section("ns", ns.size()), ns);
+    // Nothing is compared with what failed.
+    const Rows faster = tableOf([&](int c, int a) {
+        if (failed(c, a) || c == 1) return std::string("failed");
+        return starred(number("%.2f", ms(c, 0) / ms(c, a)), ms(c, a));
+    });
+    EXPECT_EQ(program.section("faster", faster.size()), faster);
+    const Rows spread = tableOf([&](int c, int a) {
+        return failed(c, a) ? "failed" : number("%.1f", 12.5 * c);
+    });
+    EXPECT_EQ(program.section("spread", spread.size()), spread);
+    EXPECT_EQ(rowsWith(program.rows, "adjacent:")[0][1], "failed");
+    EXPECT_EQ(rowsWith(program.rows, "shared_int:")[0][1], "failed");
+    EXPECT_EQ(rowsWith(program.rows, "int:")[0][1], "4");
+}
+
+TEST(Main, FailsIfOneRegimeWasWrongOnce) {
+    for (const std::array<int, 3> &wrong :
+         {std::array<int, 3>{1, 0, 0}, {4, 0, 1}, {6, 4, kLaunches}}) {
+        FakeProgram program;
+        program.wrong = {wrong};
+        program.run();
+        EXPECT_EQ(program.status, 1);
+        EXPECT_EQ(rowsWith(program.rows, "All"), Rows());
+    }
 }
 
 }  // namespace

@@ -47,11 +47,13 @@ TEST_P(SoundKernel, PassesSilentlyEverywhere) {
         }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Runner, SoundKernel,
-    testing::Values("neighbour", "warp-neighbour", "count", "ring", "bulk",
-                    "shuffles", "last-block", "dimensions", "fresh-memory",
-                    "bad-launch", "copy-direction", "copy-size", "time"));
+INSTANTIATE_TEST_SUITE_P(Runner, SoundKernel,
+                         testing::Values("neighbour", "warp-neighbour", "count",
+                                         "ring", "bulk", "shuffles",
+                                         "last-block", "message", "dimensions",
+                                         "fresh-memory", "bad-launch",
+                                         "copy-direction", "copy-size", "time",
+                                         "host-static"));
 
 // Runs a planted fault and expects status 1 and a line on stderr that matches.
 void expectReport(const std::string &build, const std::string &schedule,
@@ -91,6 +93,12 @@ TEST(Runner, ReportsARaceBetweenBlocks) {
 
 TEST(Runner, ReportsAMissingFence) {
     expectReport("tsan", "forward", "no-fence", "data race .* in .*lastBlock");
+}
+
+TEST(Runner, ReportsAFenceThatComesTooEarly) {
+    for (const char *schedule : {"forward", "reverse", "1"})
+        expectReport("tsan", schedule, "fence-too-early",
+                     "data race .* in .*message");
 }
 
 TEST(Runner, ShowsABufferHandedBackTooEarlyUnderSomeSeed) {
@@ -189,8 +197,14 @@ TEST(Runner, ReportsAnAccessOutOfBounds) {
 }
 
 TEST(Runner, ReportsASharedReadBeforeAnyStore) {
-    for (const char *schedule : {"forward", "reverse", "1"})
-        expectReport("plain", schedule, "uninitialised", "got -nan, want 127");
+    for (const char *build : {"plain", "asan", "tsan"})
+        expectReport(build, "forward", "uninitialised", "got -nan, want 127");
+    for (const char *kernel :
+         {"", "-static", "-unnamed", "-named", "-template"})
+        for (const char *schedule : {"forward", "reverse", "1"})
+            expectReport("plain", schedule,
+                         std::string("uninitialised") + kernel,
+                         "got -nan, want 127");
 }
 
 TEST(Runner, ReportsWhatIsNotFreed) {
@@ -239,7 +253,8 @@ TEST(Build, SaysWhatIsMissing) {
     for (const auto &[command, what] : std::map<std::string, std::string>{
              {build + "fast", "must be plain, asan or tsan"},
              {"CXX=nothing " + build + "plain", "no C\\+\\+ compiler nothing"},
-             {"NVCC=nothing " + build + "plain", "no nothing: .* headers"},
+             {"NVCC=nothing " + build + "plain",
+              "no CUDA compiler nothing: install"},
              {build + "plain none.cu build/none", "none.cu cannot be read"},
              {build + "plain atomics/atomics.cu", "name the program"}}) {
         const Outcome outcome = run(command);

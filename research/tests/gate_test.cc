@@ -94,12 +94,27 @@ int main() {
     std::printf("\n== sweep: one sum ==\n");
     return 0;
 }
+
+double spreadPercent(const Timing &t) { return t.median; }
+
+bool nearFloor(float ms, float floorMs) { return ms < 2 * floorMs; }
+
+void printCell(const char *label) { std::printf("%s", label); }
+
+template <int kNumColumns>
+void printLabels(const char *const (&labels)[kNumColumns]) {
+    printCell(labels[0]);
+}
+
+std::string figure(double value) { return std::to_string(value); }
 )";
 
 const char kOutput[] = R"(Day 1: a sum
 
 == device: what this ran on ==
 gpu: NVIDIA H200
+compute_capability: 9.0
+sms: 132
 floor_us: 3.4123
 
 == sweep: one sum ==
@@ -130,6 +145,19 @@ above <!--= alpha/device/floor_us --><!--/--> us.
 ```sh
 make run
 ```
+)";
+
+const char kAlphaReadme[] = R"(# Alpha
+
+Adds <!--= alpha/sweep/65536/sum_ms --><!--/--> ms.
+
+    nvcc -std=c++17 -O3 -arch=native -o alpha alpha.cu && ./alpha
+
+<!-- snippet beta/add -->
+<!-- end snippet -->
+
+<!-- snippet alpha/add -->
+<!-- end snippet -->
 )";
 
 const char kClaims[] = R"(# Claims
@@ -220,6 +248,13 @@ class Tree {
     TempDir dir_;
 };
 
+// The fingerprint of a source as it stands.
+std::string fingerprint(const Tree &tree, const std::string &path) {
+    return run("sh evidence/capture.sh --fingerprint " +
+               ::quoted(tree.root() + "/" + path))
+        .out.substr(0, 64);
+}
+
 // The files of the sound repository, woven.
 const std::map<std::string, std::string> &soundFiles() {
     static const std::map<std::string, std::string> files = [] {
@@ -227,31 +262,28 @@ const std::map<std::string, std::string> &soundFiles() {
             {"Makefile", "LESSONS := alpha/alpha \\\n\talpha/beta\n"},
             {"alpha/alpha.cu", std::string(kAlphaHeader) + kBody},
             {"alpha/beta.cu", std::string(kBetaHeader) + kBody},
-            {"alpha/README.md", "# Alpha\n"},
+            {"alpha/README.md", kAlphaReadme},
             {"README.md", kReadme},
             {"evidence/README.md",
              "# Evidence\n\n<!-- index -->\n<!-- end index -->\n\n"
-             "With one producer: <!--= knobs-alpha/sweep/4096/sum_ms -->"
+             "With one producer: <!--= knobs-alpha/sweep/65536/sum_ms -->"
              "<!--/--> ms.\n"},
             {"evidence/capture.sh", readFile("evidence/capture.sh")},
             {"research/CLAIMS.md", kClaims}};
         Tree tree(result);
-        const std::string fingerprint =
-            run("sh evidence/capture.sh --fingerprint " +
-                ::quoted(tree.root() + "/alpha/alpha.cu"))
-                .out.substr(0, 64);
-        result[kRun] = transcript(fingerprint, "2026-11-30", kClean);
+        const std::string current = fingerprint(tree, "alpha/alpha.cu");
+        result[kRun] = transcript(current, "2026-11-30", kClean);
         result[kOldRun] =
             transcript(std::string(64, '0'), "2026-11-29", kClean);
-        result[kKnobsRun] =
-            transcript(fingerprint, "2026-11-30", "not applicable");
+        result[kKnobsRun] = transcript(current, "2026-11-30", "not applicable");
         result[kFigure] = "<svg>\n<!-- drawn from " + std::string(kRun) + " " +
                           result[kRun].substr(result[kRun].size() - 68, 64) +
                           " -->\n</svg>\n";
         for (const char *path : {kRun, kOldRun, kKnobsRun, kFigure})
             tree.write(path, result[path]);
         tree.weave();
-        for (const char *path : {"README.md", "evidence/README.md"})
+        for (const char *path :
+             {"README.md", "alpha/README.md", "evidence/README.md"})
             result[path] = tree.read(path);
         return result;
     }();
@@ -300,14 +332,14 @@ make run
     EXPECT_EQ(soundFiles().at("evidence/README.md"), R"(# Evidence
 
 <!-- index -->
-| lesson | GPU | capability | toolkit | driver | date | sanitizer | source | transcript |
-|---|---|---|---|---|---|---|---|---|
-| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-29 | memcheck 0, racecheck 0, synccheck 0, initcheck 0 | earlier | [nvidia-h200-2026-11-29.txt](alpha/nvidia-h200-2026-11-29.txt) |
-| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-30 | memcheck 0, racecheck 0, synccheck 0, initcheck 0 | current | [nvidia-h200-2026-11-30.txt](alpha/nvidia-h200-2026-11-30.txt) |
-| knobs-alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | 2026-11-30 | not applicable | current | [nvidia-h200-2026-11-30.txt](knobs-alpha/nvidia-h200-2026-11-30.txt) |
+| lesson | GPU | capability | toolkit | driver | sanitizer | source | transcript |
+|---|---|---|---|---|---|---|---|
+| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | clean | earlier | [2026-11-29](alpha/nvidia-h200-2026-11-29.txt) |
+| alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | clean | current | [2026-11-30](alpha/nvidia-h200-2026-11-30.txt) |
+| knobs-alpha | NVIDIA H200 | 9.0 | 13.0.88 | 580.159.04 | - | current | [2026-11-30](knobs-alpha/nvidia-h200-2026-11-30.txt) |
 <!-- end index -->
 
-With one producer: <!--= knobs-alpha/sweep/4096/sum_ms -->0.0037*<!--/--> ms.
+With one producer: <!--= knobs-alpha/sweep/65536/sum_ms -->1.2500<!--/--> ms.
 )");
 }
 
@@ -395,9 +427,11 @@ TEST(Gate, LinksAFigureFromTheFolderOfTheReadme) {
         const Tree tree(soundFiles());
         const std::string open = "<!-- figure alpha/sweep: time -->\n";
         const std::string close = "<!-- end figure -->\n";
-        tree.write(readme, open + close);
+        const std::string before = tree.read(readme) + "\n";
+        tree.write(readme, before + open + close);
         EXPECT_EQ(tree.weave(), Texts());
-        EXPECT_EQ(tree.read(readme), open + "![time](" + link + ")\n" + close);
+        EXPECT_EQ(tree.read(readme),
+                  before + open + "![time](" + link + ")\n" + close);
     }
 }
 
@@ -428,8 +462,8 @@ TEST(Gate, FindsATranscriptThatIsNoTranscript) {
                   {"\n", line(kRun, 1, 3, noEnd)},
                   {cut, line(kRun, std::count(cut.begin(), cut.end(), '\n') + 1,
                              3, noEnd)},
-                  {sound.substr(0, sound.size() - 1), line(kRun, 29, 3, noEnd)},
-                  {sound + "\n", line(kRun, 30, 3, noEnd)},
+                  {sound.substr(0, sound.size() - 1), line(kRun, 31, 3, noEnd)},
+                  {sound + "\n", line(kRun, 32, 3, noEnd)},
                   {std::string("\x7f"
                                "ELF\0\1\2\n\xff\xfe",
                                10),
@@ -476,11 +510,59 @@ TEST(Gate, FindsASealedTranscriptOfOtherCode) {
                           "make docs")}));
 }
 
+// Else code could change, and a file that never does would vouch for it.
+TEST(Gate, FindsAFingerprintOfAnotherSource) {
+    const Tree tree(soundFiles());
+    tree.write("alpha/alpha.cu", replaced(tree.read("alpha/alpha.cu"),
+                                          "total, 1.0f", "total, 2.0f"));
+    tree.write("LICENSE", "MIT\n");
+    tree.write(kRun, transcript(fingerprint(tree, "LICENSE") + " LICENSE",
+                                "2026-11-30", kClean));
+    tree.remove(kKnobsRun);
+    tree.weave();  // the index
+    EXPECT_EQ(tree.faults(),
+              Texts{line(kRun, 1, 3,
+                         "the first fingerprint is not of alpha/alpha.cu, or "
+                         "a lesson has several, or the output does not end "
+                         "with 'All checks passed.'; capture again")});
+}
+
+// An honest run, but no sentence on a page says that it is of another GPU.
+TEST(Gate, WeavesKnobsOfTheGpuOfTheirLessonAlone) {
+    const Tree tree(soundFiles());
+    std::string other = soundFiles().at(kKnobsRun);
+    for (const auto &[from, to] :
+         {std::pair("gpu: NVIDIA H200\ncompute ", "gpu: Tesla T4\ncompute "),
+          std::pair("gpu: NVIDIA H200\ncompute_", "gpu: Tesla T4\ncompute_"),
+          std::pair("11-30T", "12-01T"), std::pair("1.2500", "9.9999")})
+        other = replaced(other, from, to);
+    tree.write("evidence/knobs-alpha/tesla-t4-2026-12-01.txt", sealed(other));
+    EXPECT_EQ(tree.weave(), Texts());
+    EXPECT_NE(tree.read("evidence/README.md").find("-->1.2500<!--/-->"),
+              std::string::npos);
+    tree.remove(kKnobsRun);
+    EXPECT_EQ(tree.weave(), Texts());
+    EXPECT_NE(tree.read("evidence/README.md").find("-->not yet recorded<"),
+              std::string::npos);
+}
+
+TEST(Gate, WeavesANameThatIsAskedFor) {
+    const Tree tree(soundFiles());
+    tree.write("README.md", "On an <!--= alpha/device/gpu --><!--/-->.\n" +
+                                tree.read("README.md"));
+    EXPECT_EQ(tree.weave(), Texts());
+    EXPECT_EQ(
+        tree.read("README.md")
+            .find("On an <!--= alpha/device/gpu -->NVIDIA H200<!--/-->.\n"),
+        0u);
+}
+
 TEST(Gate, TakesAClaimForTheExplanationOfReports) {
     const Tree tree(soundFiles());
-    tree.write("research/CLAIMS.md", replaced(kClaims, "- ptx:",
-                                              "- racecheck: sum: its own lane\n"
-                                              "- ptx:"));
+    tree.write("research/CLAIMS.md",
+               replaced(kClaims, "- ptx:",
+                        "- racecheck: sum: `a`; sum: `b`\n"
+                        "- ptx:"));
     tree.write(kRun, sealed(replaced(tree.read(kRun), "racecheck 0",
                                      "racecheck 2 (one-add)")));
     tree.write(kFigure,
@@ -488,6 +570,77 @@ TEST(Gate, TakesAClaimForTheExplanationOfReports) {
                    tree.read(kRun).substr(tree.read(kRun).size() - 68, 64) +
                    " -->");
     tree.weave();
+    EXPECT_EQ(tree.faults(), Texts());
+}
+
+TEST(Gate, FindsALedgerThatIsNoLedger) {
+    const std::string file = "research/CLAIMS.md";
+    const std::string none =
+        line(file, 1, 10,
+             "there is no claim, which begins '## name'; put them back");
+    const std::string bytes =
+        line(file, 1, 10,
+             "a byte of this line is no printable ASCII (a tab or carriage "
+             "return is not); replace it");
+    std::string returns;
+    for (char c : std::string(kClaims))
+        returns += c == '\n' ? "\r\n" : std::string(1, c);
+    const struct {
+        std::string text;
+        std::string line;
+    } kCases[] = {{"", none},
+                  {"# Claims\n", none},
+                  {std::string("\x7f"
+                               "ELF\0\n## one-add\n",
+                               16),
+                   bytes},
+                  {returns, bytes}};
+    for (const auto &[text, want] : kCases) {
+        const Tree tree(soundFiles());
+        tree.write(file, text);
+        EXPECT_EQ(tree.faults(), Texts{want}) << text;
+    }
+}
+
+TEST(Gate, FindsWhatBelongsNowhere) {
+    const Tree tree(soundFiles());
+    const Texts paths = {"RESULTS.md",
+                         "alpha/notes.txt",
+                         "alpha/old/x.cu",
+                         "evidence/alpha/notes.md",
+                         "evidence/figures/alpha-old.svg",
+                         "evidence/knobs-alpha/x.txt/y",
+                         "evidence/results.csv",
+                         "lib/x.h"};
+    Texts want;
+    for (const std::string &path : paths) {
+        tree.write(path, "");
+        const std::string at = path == paths[2]   ? "alpha/old"
+                               : path == paths[5] ? "evidence/knobs-alpha/x.txt"
+                               : path == paths[7] ? "lib"
+                                                  : path;
+        want.push_back(
+            line(at, 1, 1, "nothing of this name belongs here; remove it"));
+    }
+    for (const char *path : {".hidden", "build/gate", "alpha/alpha"})
+        tree.write(path, "");
+    EXPECT_EQ(tree.faults(), want);
+}
+
+TEST(Gate, NamesAFolderThatStandsForALesson) {
+    const Tree tree(soundFiles());
+    tree.remove("alpha/beta.cu");
+    tree.write("alpha/beta.cu/x", "");
+    EXPECT_EQ(tree.faults()[0],
+              line("Makefile", 1, 1,
+                   "there is no file alpha/beta.cu; write it or take it from "
+                   "the list"));
+}
+
+TEST(Gate, UnderstandsACommentBehindTheList) {
+    const Tree tree(soundFiles());
+    tree.write("Makefile",
+               "LESSONS_NOTE = x\nLESSONS := alpha/alpha alpha/beta # both\n");
     EXPECT_EQ(tree.faults(), Texts());
 }
 
@@ -513,21 +666,61 @@ TEST(Gate, KeepsCountWhateverTheLocale) {
     const Texts faults = tree.faults();
     std::locale::global(before);
     std::setlocale(LC_ALL, "C");
-    EXPECT_EQ(faults, Texts{line("README.md", 2034, 5,
-                                 "'7.37 ms' has a unit or three decimals, and "
-                                 "stands outside markers; weave it from a "
-                                 "transcript or leave it out")});
+    EXPECT_EQ(faults,
+              Texts{line("README.md", 2034, 5,
+                         "'7.37 ms' has a unit, three decimals or a cell of "
+                         "its own, outside markers; weave it from a "
+                         "transcript or leave it out")});
 }
 
 TEST(FindUnits, TellsUnitsFromOtherWords) {
-    for (const char *text :
-         {"5 us",        "5us",          "5 ns",          "1e-3 s",
-          "5\nms",       "`5` ms",       "**5** ms",      "5 GB/s",
-          "32.5 TFMA/s", "92%",          "92 %",          "5 percent",
-          "4x",          "1.05 x",       "4 x",           "10 TFLOPS",
-          "1,024 ms",    "> 5\n> ms",    "4 x 4 ms",      "3 seconds",
-          "7.3700",      "4096 0.0037*", "it was 1.250.", "5\u00a0\u00b5s",
-          "(5 ms)"})
+    for (const char *text : {"5 us",
+                             "5us",
+                             "5 ns",
+                             "1e-3 s",
+                             "5\nms",
+                             "`5` ms",
+                             "**5** ms",
+                             "_5_ ms",
+                             "[5](a) ms",
+                             "5 GB/s",
+                             "5 GB / s",
+                             "32.5 TFMA/s",
+                             "92%",
+                             "92 %",
+                             "5 percent",
+                             "5 per cent",
+                             "4x",
+                             "1.05 x",
+                             "4 x",
+                             "10 TFLOPS",
+                             "1,024 ms",
+                             "> 5\n> ms",
+                             "4 x 4 ms",
+                             "3 seconds",
+                             "7.3700",
+                             "7.*3*700",
+                             "4096 0.0037*",
+                             "it was 1.250.",
+                             "(5 ms)",
+                             "5 nsec",
+                             "700 cycles",
+                             "1980 MHz",
+                             "1.98 GHz",
+                             "5-fold",
+                             "5 fold",
+                             "a factor of 5",
+                             "a factor\nof 5",
+                             "a speedup of 5",
+                             "speed-up of 5",
+                             "| ms |\n|---|\n| 5 |",
+                             "n | ms\n---|---\n5 | a",
+                             "x230",
+                             "x2.5",
+                             "230:1",
+                             "5 times better",
+                             "5 times faster",
+                             "1.5 times"})
         EXPECT_EQ(gate::findUnits(text).size(), 1u) << text;
     for (const char *text : {"90 minutes",
                              "sm_90 x",
@@ -549,10 +742,17 @@ TEST(FindUnits, TellsUnitsFromOtherWords) {
                              "five ms",
                              "5 items",
                              "| ms |\n|---|\n| a |",
-                             "| n |\n|---|\n| 5 |",
+                             "| 4 lanes | n 5 |",
                              "48 KiB",
                              "32 lanes",
-                             "1 of 4 streams"})
+                             "1 of 4 streams",
+                             "0.001f",
+                             "version 580.159",
+                             "[a](https://b.c/1.2500/5ms)",
+                             "x86-64",
+                             "x0 and x1",
+                             "at 12:10",
+                             "4 times the adds"})
         EXPECT_EQ(gate::findUnits(text).size(), 0u) << text;
 }
 
@@ -578,12 +778,14 @@ TEST(Program, SaysThatAllIsWell) {
 
 TEST(Program, ReportsAllFaultsInOrderAndFails) {
     const Tree tree(soundFiles());
-    tree.write("README.md", "takes 5 ms\n");
-    tree.write("alpha/README.md", "takes 4x\n\nand 5%\n");
+    tree.write("README.md", "takes 5 ms\n" + tree.read("README.md"));
+    tree.write("alpha/README.md",
+               "takes 4x\n\nand 5%\n" + tree.read("alpha/README.md"));
     const Outcome outcome = runGate(tree, "");
     EXPECT_EQ(outcome.status, 1);
     const std::string text =
-        "' has a unit or three decimals, and stands outside markers; weave it "
+        "' has a unit, three decimals or a cell of its own, outside markers; "
+        "weave it "
         "from a transcript or leave it out\n";
     EXPECT_EQ(outcome.out, line("README.md", 1, 5, "'5 ms" + text) +
                                line("alpha/README.md", 1, 5, "'4 x" + text) +
@@ -603,24 +805,32 @@ TEST(Program, SaysWhyItCannotRun) {
         const char *error;
     } kCases[] = {
         {"Makefile", nullptr,
-         "gate: ./Makefile cannot be read; put it there\n"},
+         "gate: Makefile is missing; put it back, or run this in the "
+         "repository's top folder\n"},
         {"Makefile", "all:\n",
          "gate: Makefile: no list 'LESSONS := ...'; write it\n"},
         {"Makefile", "LESSONS := alpha/alpha\nLESSONS := alpha/beta\n",
          "gate: Makefile: a second list LESSONS; keep one\n"},
+        {"alpha/alpha.cu", "",
+         "gate: alpha/alpha.cu is empty or has carriage returns; write its "
+         "lines and end them plainly\n"},
+        {"alpha/beta.cu", "int main() {}\r\n",
+         "gate: alpha/beta.cu is empty or has carriage returns; write its "
+         "lines and end them plainly\n"},
+        {"Makefile/x", "", "gate: ./Makefile is no file; put it there\n"},
         {"research/CLAIMS.md", nullptr,
-         "gate: ./research/CLAIMS.md cannot be read; put it there\n"},
+         "gate: research/CLAIMS.md is missing; put it back, or run this in the "
+         "repository's top folder\n"},
         {"evidence/capture.sh", nullptr,
-         "gate: evidence/capture.sh is missing; put it back\n"},
+         "gate: evidence/capture.sh is missing; put it back, or run this in "
+         "the repository's top folder\n"},
         {"evidence/capture.sh", "echo\n",
          "gate: this prints no sha256; run it and see why: cd '.' && sh "
          "evidence/capture.sh --fingerprint 'alpha/alpha.cu'\n"}};
     for (const auto &[file, text, error] : kCases) {
         const Tree tree(soundFiles());
-        if (text)
-            tree.write(file, text);
-        else
-            tree.remove(file);
+        tree.remove(std::string(file).substr(0, std::string(file).find("/x")));
+        if (text) tree.write(file, text);
         const Outcome outcome = runGate(tree, "");
         EXPECT_EQ(outcome.status, 2);
         EXPECT_EQ(outcome.err, error);
@@ -657,6 +867,23 @@ TEST(Program, WeavesNothingIntoAReadmeWhoseMarkersDoNotPairUp) {
              "marker is not its end; mend it\n");
     ASSERT_GT(outcome.out.size(), last.size());
     EXPECT_EQ(outcome.out.substr(outcome.out.size() - last.size()), last);
+    EXPECT_EQ(tree.read("README.md"), text);
+}
+
+TEST(Program, WeavesNothingOverProse) {
+    const Tree tree(soundFiles());
+    const std::string text = replaced(
+        kReadme, "sweep -->\n<!-- end output -->\n\n<!-- snippet",
+        "sweep -->\nThis is why.\n<!-- end output -->\n\n<!-- snippet");
+    tree.write("README.md", text);
+    tree.write("alpha/README.md", kAlphaReadme);
+    const Outcome outcome = runGate(tree, "--weave");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n', 120)),
+              "alpha/README.md: woven\n" +
+                  line("README.md", 3, 5,
+                       "this is not what the source of "
+                       "'alpha/sweep/65536/sum_ms' has; run make docs"));
     EXPECT_EQ(tree.read("README.md"), text);
 }
 

@@ -14,8 +14,9 @@ namespace fs = std::filesystem;
 class Makefile : public testing::Test {
    protected:
     Makefile() {
-        for (const char *name : {"Makefile", "atomics", "barrier_pipeline",
-                                 "research/peers", "research/run.sh"}) {
+        for (const char *name :
+             {"Makefile", "atomics", "barrier_pipeline", "research/peers",
+              "research/run.sh", "research/knobs.txt"}) {
             fs::create_directories((root() / name).parent_path());
             fs::copy(name, root() / name, fs::copy_options::recursive);
         }
@@ -67,8 +68,8 @@ TEST_F(Makefile, BuildsForTheGpuItFindsButNoOlderThanALessonNeeds) {
 TEST_F(Makefile, BuildsAgainWhenSourceOrFlagsChangedAndOnlyThen) {
     EXPECT_TRUE(holds(make("-j2").out, "-o build/atomics"));
     EXPECT_EQ(make("").out, "");
-    EXPECT_TRUE(holds(make("NVCCFLAGS=-g").out, "nvcc -g -arch=sm_75"));
-    EXPECT_TRUE(holds(make("").out, "nvcc -std=c++17 -O3 -arch=sm_75"));
+    EXPECT_TRUE(holds(make("NVCCFLAGS=-g").out, "\"nvcc\" -g -arch=sm_75"));
+    EXPECT_TRUE(holds(make("").out, "\"nvcc\" -std=c++17 -O3 -arch=sm_75"));
     EXPECT_EQ(make("").out, "");
     EXPECT_EQ(
         run("touch -d '+2 seconds' " + quoted(root() / "atomics/atomics.cu"))
@@ -76,6 +77,15 @@ TEST_F(Makefile, BuildsAgainWhenSourceOrFlagsChangedAndOnlyThen) {
         0);
     EXPECT_TRUE(holds(make("").out, "-o build/atomics"));
     EXPECT_FALSE(holds(make("").out, "-o build/barrier_pipeline"));
+}
+
+TEST_F(Makefile, TakesACompilerWhosePathHasASpace) {
+    const std::string compiler =
+        "NVCC=" + quoted(dir_.path() / "bin/nvcc") + " ";
+    EXPECT_EQ(make(compiler + "all").status, 0);
+    EXPECT_TRUE(fs::exists(root() / "build/atomics"));
+    EXPECT_EQ(make(compiler + "ptx-atomics").status, 0);
+    EXPECT_TRUE(fs::exists(root() / "build/atomics.ptx"));
 }
 
 TEST_F(Makefile, SaysHowEachRunEnded) {
@@ -139,11 +149,34 @@ TEST_F(Makefile, SaysWhichToolIsMissing) {
 
 TEST_F(Makefile, HelpsWithEveryTarget) {
     const std::string help = make("help").out;
-    for (const char *target :
-         {"all ", "run ", "run-LESSON ", "peers ", "check ", "evidence ",
-          "evidence-LESSON ", "ptx-LESSON ", "sass-LESSON ", "format ",
-          "clean ", "help "})
+    for (const char *target : {"all ",
+                               "LESSON ",
+                               "run ",
+                               "run-LESSON ",
+                               "run-cpu ",
+                               "run-cpu-LESSON ",
+                               "peers ",
+                               "check ",
+                               "evidence ",
+                               "evidence-LESSON ",
+                               "evidence-peers ",
+                               "check-gpu ",
+                               "evidence-check-gpu ",
+                               "repeat ",
+                               "knobs-LESSON ",
+                               "ptx-LESSON ",
+                               "sass-LESSON ",
+                               "gate ",
+                               "docs ",
+                               "figures ",
+                               "snippets ",
+                               "format ",
+                               "clean ",
+                               "help "})
         EXPECT_TRUE(holds("\n" + help, std::string("\n") + target)) << target;
+    for (const char *variable :
+         {"NVCC,", "NVCCFLAGS,", "NVCC_CCBIN ", "ARCH,", "CXX\n"})
+        EXPECT_TRUE(holds(help, variable)) << variable;
 }
 
 TEST_F(Makefile, CleansUpAfterItself) {

@@ -12,6 +12,8 @@
 //     asan: regex     line on stderr that matches, under one of the schedules
 //     tsan: regex     below
 //     compile: regex  it does not compile, and a line of the compiler matches
+//     host: name      at full size, in the test of the lesson's host functions,
+//                     one of the tests whose names begin so fails
 //     holds           no fault but a variant: it passes every schedule
 //     unseen: reason  it passes every schedule; reason says why, and which
 //                     tool on a GPU sees it
@@ -104,6 +106,23 @@ TEST_P(MutantTest, HasItsOutcome) {
         EXPECT_NE(outcome.status, 0) << "It compiles.";
         EXPECT_NE(lineWith(outcome.err, mutant.text), "") << outcome.err;
         std::printf("died: does not compile: %s\n", mutant.text.c_str());
+        return;
+    }
+    if (mutant.outcome == "host") {
+        const std::string name = baseName(mutant.lesson);
+        setenv("TEST", ("research/tests/" + name + "_test.cc").c_str(), 1);
+        setenv("REDUCE", "no", 1);
+        const Outcome built = build("plain");
+        unsetenv("REDUCE");
+        unsetenv("TEST");
+        ASSERT_EQ(built.status, 0) << built.err;
+        const Outcome outcome = runOnCpu(
+            program_, "forward", "'--gtest_filter=" + mutant.text + "*'");
+        EXPECT_EQ(outcome.status, 1) << outcome.err;
+        const std::string line =
+            lineWith(outcome.out, "^\\[  FAILED  \\] " + mutant.text);
+        EXPECT_NE(line, "") << "Dies otherwise:\n" << outcome.out;
+        std::printf("died: host: %s\n", line.c_str());
         return;
     }
     const bool lives = mutant.outcome == "holds" || mutant.outcome == "unseen";

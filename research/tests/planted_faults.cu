@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include <cuda/barrier>
@@ -180,13 +181,32 @@ __global__ void pastShared(float *out) {
     out[threadIdx.x] = values[threadIdx.x + 1];
 }
 
-// Thread 3 stores nothing, but is read.
-__global__ void uninitialised(float *out) {
-    __shared__ float values[kThreads];
-    if (threadIdx.x != 3) values[threadIdx.x] = 1.0f;
-    __syncthreads();
-    atomicAdd(out, values[threadIdx.x]);
+// Thread 3 stores nothing, but is read. g++ has another kind of name for the
+// variable of each of these kernels.
+#define UNINITIALISED(out)                            \
+    __shared__ float values[kThreads];                \
+    if (threadIdx.x != 3) values[threadIdx.x] = 1.0f; \
+    __syncthreads();                                  \
+    atomicAdd(out, values[threadIdx.x])
+
+__global__ void uninitialised(float *out) { UNINITIALISED(out); }
+static __global__ void uninitialisedStatic(float *out) { UNINITIALISED(out); }
+namespace {
+__global__ void uninitialisedUnnamed(float *out) { UNINITIALISED(out); }
+}  // namespace
+namespace named {
+__global__ void uninitialised(float *out) { UNINITIALISED(out); }
+template <int kFirst>
+static __global__ void uninitialisedTemplate(float *out) {
+    UNINITIALISED(out + kFirst);
 }
+}  // namespace named
+const std::map<std::string, void (*)(float *)> kUninitialised = {
+    {"uninitialised", uninitialised},
+    {"uninitialised-static", uninitialisedStatic},
+    {"uninitialised-unnamed", uninitialisedUnnamed},
+    {"uninitialised-named", named::uninitialised},
+    {"uninitialised-template", named::uninitialisedTemplate<0>}};
 
 // Sums the lanes' ranks in every warp, and checks votes and the other shuffles.
 __global__ void shuffles(float *out) {
@@ -224,6 +244,26 @@ __global__ void lastBlock(float *out, float *partials) {
     float sum = 0.0f;
     for (unsigned b = 0; b < gridDim.x; ++b) sum += partials[b];
     *out = sum;
+}
+
+// Every thread hands a number to the thread before it and raises a flag. The
+// fence belongs between the two.
+template <bool kSound>
+__global__ void message(float *out) {
+    __shared__ float number[kThreads];
+    __shared__ int flag[kThreads];
+    flag[threadIdx.x] = 0;
+    __syncthreads();
+    if (!kSound) __threadfence_block();
+    number[threadIdx.x] = float(threadIdx.x);
+    if (kSound) __threadfence_block();
+    atomicExch(&flag[threadIdx.x], 1);
+    const unsigned next = (threadIdx.x + 1) % kThreads;
+    while (atomicAdd(&flag[next], 0) == 0) {
+    }
+    __threadfence_block();
+    out[blockIdx.x * kThreads + threadIdx.x] =
+        number[threadIdx.x] + number[next];
 }
 
 // Stores every thread's place in a grid of three dimensions.
@@ -298,6 +338,13 @@ bool timeIsNan() {
     return right;
 }
 
+// Counts its calls, in a static variable of its own, and launches.
+int countLaunches() {
+    static int launches = 0;
+    count<true><<<1, kThreads>>>(d_out);
+    return ++launches;
+}
+
 // Runs the case of this name; returns whether its answer was right.
 bool runCase(const std::string &name) {
     if (name == "neighbour") {
@@ -342,6 +389,14 @@ bool runCase(const std::string &name) {
         shuffles<<<kBlocks, kThreads>>>(d_out);
         return holds(kElems, [](int i) { return i % 32 >= 16; });
     }
+    if (name == "message") {
+        message<true><<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, neighbours);
+    }
+    if (name == "fence-too-early") {
+        message<false><<<kBlocks, kThreads>>>(d_out);
+        return holds(kElems, neighbours);
+    }
     if (name == "last-block") {
         lastBlock<true><<<kBlocks, kThreads>>>(d_out, d_partials);
         return holds(1, [](int) { return kBlocks * (kBlocks + 1) / 2; });
@@ -354,8 +409,10 @@ bool runCase(const std::string &name) {
         dimensions<<<dim3(2, 1, 2), dim3(4, 3, 5)>>>(d_out);
         return holds(240, [](int i) { return i / 60 * 1000 + i % 60; });
     }
-    if (name == "uninitialised") {
-        uninitialised<<<1, kThreads>>>(d_out);
+    const auto uninitialisedCase = kUninitialised.find(name);
+    if (uninitialisedCase != kUninitialised.end()) {
+        const auto kernel = uninitialisedCase->second;
+        kernel<<<1, kThreads>>>(d_out);
         return holds(1, [](int) { return kThreads - 1; });
     }
     if (name == "ring-deadlock") {
@@ -388,6 +445,8 @@ bool runCase(const std::string &name) {
                cudaSuccess;
     } else if (name == "time") {
         return timeIsNan();
+    } else if (name == "host-static") {
+        return countLaunches() == 1 && countLaunches() == 2;
     } else if (name == "leak") {
         cudaMalloc(&d_out, kBytes);
         return true;
