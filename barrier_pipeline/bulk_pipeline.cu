@@ -35,18 +35,18 @@
 // Exit:  0 every check held; 1 a check or a CUDA call failed; 77 the GPU has
 //        no bulk copies.
 //
-// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
-// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
-// is evidence/bulk_pipeline/nvidia-h200-2026-11-30.txt.
-// How that was decided: research/REVIEW-PROCESS.md
+// UNVERIFIED: not run on real hardware; nothing it prints may be published.
+// How that changes: research/REVIEW-PROCESS.md
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include <cuda/barrier>
 #include <cuda/ptx>
@@ -94,24 +94,14 @@ constexpr int kBodyFmas = 1024;
 
 // The exercise's knobs: buffers a block, float4s a tile, threads a block.
 constexpr int kStages = 1;
-constexpr int kTileVectors = 640;
-constexpr int kBulkThreads = 64;
-
-// Up to this many steps an element, memory sets the pace: a block takes one
-// tile, a smaller one, and is done.
-constexpr int kLightIters = 16;
-constexpr int kLightTileVectors = 128;
-// float4s of a tile when there are so many steps an element.
-__host__ __device__ constexpr int bulkTile(int iters) {
-    return iters <= kLightIters ? kLightTileVectors : kTileVectors;
-}
+constexpr int kTileVectors = 256;
+constexpr int kBulkThreads = 32;
 static_assert(kBulkThreads > 0 && kBulkThreads % 32 == 0 &&
                   kBulkThreads <= 1024,
               "kBulkThreads must be whole warps, and fit into a block");
-static_assert(kTileVectors > 0 && kTileVectors % kBulkThreads == 0 &&
-                  kLightTileVectors % kBulkThreads == 0,
-              "kTileVectors must be a multiple of kBulkThreads, and "
-              "kBulkThreads must divide kLightTileVectors");
+static_assert(kTileVectors > 0 && kTileVectors % kBulkThreads == 0,
+              "kTileVectors must be a multiple of kBulkThreads, and so "
+              "kBulkThreads must divide kTileVectors");
 static_assert(kStages >= 1, "kStages must be at least 1");
 static_assert(kStages * (kTileVectors * sizeof(float4) + 8) <= 48 * 1024,
               "kStages must be smaller, or kTileVectors must be: the tiles "
@@ -119,17 +109,38 @@ static_assert(kStages * (kTileVectors * sizeof(float4) + 8) <= 48 * 1024,
 
 // Blocks that an SM holds at once: by its registers, of which each quarter has
 // 512 a lane and a thread needs some 16 besides its float4s; by its shared
-// memory, of which a block takes 1 KiB more than it asks for; and by its limit
-// of threads. Those of compute capability 9.0; some newer ones hold fewer.
+// memory, of which a block takes 1 KiB more than it asks for; and by its limits
+// of threads and blocks. Those of compute capability 9.0; some newer ones hold
+// fewer.
 constexpr int kLaneRegisters = 512;
 constexpr int kSmSharedBytes = 228 * 1024;
 constexpr int kSmThreads = 1536;  // 2048 in 9.0 itself.
+constexpr int kSmBlocks = 32;
+constexpr int kBoundBlocks = 24;  // What __launch_bounds__ takes everywhere.
 constexpr int kRegisters = 4 * kTileVectors / kBulkThreads + 16;
 constexpr int kSharedBytes = kStages * (kTileVectors * 16 + 8) + 1024;
-constexpr int kBlocksPerSm =
-    std::min({4 * (kLaneRegisters / kRegisters) * 32 / kBulkThreads,
-              kSmSharedBytes / kSharedBytes, kSmThreads / kBulkThreads});
+constexpr int kBlocksPerSm = std::min(
+    {4 * (kLaneRegisters / kRegisters) * 32 / kBulkThreads,
+     kSmSharedBytes / kSharedBytes, kSmThreads / kBulkThreads, kSmBlocks});
 static_assert(kBlocksPerSm >= 1, "not even one block would fit on an SM");
+
+// How a block is made: float4s a tile, threads, and how many blocks of an SM
+// the compiler shall leave registers for. Up to kLightIters steps an element,
+// memory sets the pace: a block takes one small tile and is done.
+struct Shape {
+    int tile;
+    int threads;
+    int blocksPerSm;
+};
+constexpr int kLightIters = 16;
+constexpr Shape kShape = {kTileVectors, kBulkThreads,
+                          std::min(kBlocksPerSm, kBoundBlocks)};
+constexpr Shape kLightShape = {128, 64, 1};
+static_assert(kLightShape.tile % kLightShape.threads == 0,
+              "a tile must be the same number of float4s for every thread");
+// The shape for so many steps.
+template <int kIters>
+constexpr Shape kShapeOf = kIters <= kLightIters ? kLightShape : kShape;
 
 // The same tile loop without bulk copies: so many threads compute, so many
 // copy.
@@ -157,6 +168,11 @@ constexpr int kFmaBlocksPerSm = 4;
 // share of that which the all-FMA kernel must reach to pass for a limit.
 constexpr int kFmaPerClock = 128;
 constexpr double kMinFmaShare = 0.972;
+
+// A rest before each kernel is timed: a GPU that has come to the limit of its
+// power lowers its clock for a while, and no kernel shall pay for what the one
+// before it has drawn.
+constexpr std::chrono::milliseconds kPause(100);
 
 // The input is 0.00 to 0.96, again and again.
 constexpr int kPeriod = 97;
@@ -453,11 +469,13 @@ __device__ inline void startCopy(const float4 *in, unsigned vectors,
 // All threads reach each __syncthreads(): the conditions are the block's. In
 // the last tile, threads past the end compute what lies in the buffer and
 // store nothing of it.
-// Launch: kBulkThreads threads, at most as many blocks as tiles.
+// Launch: as many threads as its shape has, at most as many blocks as tiles.
 template <int kIters>
-__global__ void __launch_bounds__(kBulkThreads, kBlocksPerSm)
+__global__ void __launch_bounds__(kShapeOf<kIters>.threads,
+                                  kShapeOf<kIters>.blocksPerSm)
     pipelineBulk(const float4 *in, float4 *out, unsigned vectors) {
-    constexpr int kTile = bulkTile(kIters);
+    constexpr int kTile = kShapeOf<kIters>.tile;
+    constexpr int kThreads = kShapeOf<kIters>.threads;
     __shared__ float4 buffers[kStages][kTile];
 #pragma nv_diag_suppress static_var_with_dynamic_init
     __shared__ Barrier filled[kStages];
@@ -477,9 +495,9 @@ __global__ void __launch_bounds__(kBulkThreads, kBlocksPerSm)
     int stage = 0;
     bool parity = false;  // Of this stage's current phase.
     for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        float4 x[kTile / kBulkThreads];
+        float4 x[kTile / kThreads];
         filled[stage].wait_parity(parity);
-        takeTile<kBulkThreads>(buffers[stage], x);
+        takeTile<kThreads>(buffers[stage], x);
         const unsigned next = tile + kStages * gridDim.x;
         if (next < tiles) {
             cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
@@ -489,8 +507,8 @@ __global__ void __launch_bounds__(kBulkThreads, kBlocksPerSm)
                                  filled[stage]);
         }
         fmaChains<kIters>(x);
-        storeTile<kBulkThreads>(x, out + tile * kTile,
-                                tileCount(tile, kTile, vectors));
+        storeTile<kThreads>(x, out + tile * kTile,
+                            tileCount(tile, kTile, vectors));
         if (++stage == kStages) {
             stage = 0;
             parity = !parity;
@@ -625,9 +643,10 @@ bool isLimit(int k) { return k == kCopy || k == kFma; }
 
 // Blocks of pipelineBulk: one a tile where there is little work, else as many
 // as run at once.
-unsigned bulkGrid(const Bench &b, unsigned vectors, int iters) {
-    const unsigned tiles = numTiles(vectors, bulkTile(iters));
-    if (iters <= kLightIters) return tiles;
+template <int kIters>
+unsigned bulkGrid(const Bench &b, unsigned vectors) {
+    const unsigned tiles = numTiles(vectors, kShapeOf<kIters>.tile);
+    if (kIters <= kLightIters) return tiles;
     return std::min(tiles, unsigned(b.sms * kBlocksPerSm));
 }
 
@@ -645,6 +664,7 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
     float4 *out = reinterpret_cast<float4 *>(b.d_out);
     const size_t sms = b.sms;
     constexpr int kBlock = kThreadsPerBlock;
+    constexpr int kThreads = kShapeOf<kIters>.threads;
     unsigned grid = gridFor(vectors, kBlock);
     switch (kernel) {
         case kCopy:
@@ -672,8 +692,8 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
             pipelineSync<kIters><<<grid, kSyncThreads>>>(in, out, vectors);
             break;
         case kBulk:
-            grid = bulkGrid(b, vectors, kIters);
-            pipelineBulk<kIters><<<grid, kBulkThreads>>>(in, out, vectors);
+            grid = bulkGrid<kIters>(b, vectors);
+            pipelineBulk<kIters><<<grid, kThreads>>>(in, out, vectors);
             break;
     }
 }
@@ -753,6 +773,8 @@ bool timePipeline(const char *row, int kernel, const Bench &b, size_t n,
     if (!checkOutput(row, kIters, b, want, outputs)) return false;
 
     CUDA_CHECK(cudaMemset(b.d_out, 0xFF, n * sizeof(float)));
+    CUDA_CHECK(cudaDeviceSynchronize());
+    std::this_thread::sleep_for(kPause);
     *time = timeKernel(launch);
     return checkOutput(row, kIters, b, want, outputs);
 }

@@ -40,9 +40,11 @@
 #include "../../barrier_pipeline/bulk_pipeline.cu"
 #undef main
 
-// Launches a graph, and samples of each contender.
+// Launches a graph, samples of each contender, and the rest before each: a GPU
+// that has come to the limit of its power lowers its clock for a while.
 constexpr int kNodes = 10;
 constexpr int kReplays = 15;
+constexpr std::chrono::milliseconds kPeerPause(10);
 
 // The guide's pattern: stages, float4s a stage, threads; blocks an SM.
 constexpr int kGuideStages = 2;
@@ -179,9 +181,9 @@ void launchPeer(int peer, const Bench &b, size_t n, cudaStream_t stream) {
     unsigned grid;
     switch (peer) {
         case kBulkPeer:
-            grid = bulkGrid(b, vectors, kIters);
-            pipelineBulk<kIters>
-                <<<grid, kBulkThreads, 0, stream>>>(in, out, vectors);
+            grid = bulkGrid<kIters>(b, vectors);
+            pipelineBulk<kIters><<<grid, kShapeOf<kIters>.threads, 0, stream>>>(
+                in, out, vectors);
             break;
         case kPlainPeer:
             grid = plainGrid(b, vectors);
@@ -274,6 +276,7 @@ Samples sample(const char *const *rows, const Bench &b, size_t n,
             const int peer = (turn + 1 + k) % kNumPeers;
             CUDA_CHECK(cudaMemset(b.d_out, 0xFF, n * sizeof(float)));
             CUDA_CHECK(cudaDeviceSynchronize());
+            std::this_thread::sleep_for(kPeerPause);
             const float us = replay(stream, graphs[peer]);
             if (turn >= 0) samples[peer].push_back(us);
             result.ok[peer] =

@@ -6,15 +6,17 @@ s/^constexpr int kNumSizes = 3;/constexpr int kNumSizes = 8;/
 s/^constexpr size_t kSizes\[kNumSizes\] = .*/constexpr size_t kSizes[kNumSizes] = {1, 256, 257, 508, 512, 513, 1027, 20483};/
 s/kRows\[kNumSizes \* kNumKernels\]/kRows[3 * kNumKernels]/
 s/kRows\[s \* kNumKernels\]/kRows[s % 3 * kNumKernels]/
-s/^constexpr int kTileVectors = 640;/constexpr int kTileVectors = 128;/
-s/^constexpr int kLightTileVectors = 128;/constexpr int kLightTileVectors = 64;/
+s/^constexpr int kTileVectors = 256;/constexpr int kTileVectors = 128;/
+s/^constexpr Shape kLightShape = {128, 64, 1};/constexpr Shape kLightShape = {64, 64, 1};/
 s/^constexpr int kLightIters = 16;/constexpr int kLightIters = 8;/
+s/^constexpr int kBulkThreads = 32;/constexpr int kBulkThreads = 64;/
 s/^constexpr int kSyncTileVectors = 512;/constexpr int kSyncTileVectors = 128;/
 s/^constexpr int kSmThreads = 1536;/constexpr int kSmThreads = 2 * kBulkThreads;/
 s/^constexpr int kPlainThreads = 384;/constexpr int kPlainThreads = 64;/
 s/^constexpr int kSyncBlocksPerSm = 8;/constexpr int kSyncBlocksPerSm = 2;/
 s/b\.sms = device\.multiProcessorCount;/b.sms = 1;/
 # Fewer launches, and chains that are no multiple of the unrolled loop.
+s/kPause(100)/kPause(0)/
 s/^constexpr int kWarmupRuns = 3;/constexpr int kWarmupRuns = 1;/
 s/^constexpr int kSamples = 7;/constexpr int kSamples = 1;/
 s/^constexpr int kTimedRuns = 10;/constexpr int kTimedRuns = 2;/
