@@ -31,10 +31,8 @@
 // Run:   ./contention
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
 //
-// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
-// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
-// is evidence/contention/nvidia-h200-2026-11-30.txt.
-// How that was decided: research/REVIEW-PROCESS.md
+// UNVERIFIED: not run on real hardware; nothing it prints may be published.
+// How that changes: research/REVIEW-PROCESS.md
 
 #include <algorithm>
 #include <cstdio>
@@ -103,6 +101,9 @@ static_assert(kMaxSharedAddresses <= kThreadsPerBlock &&
 // Elements of 4 bytes from an address to the next, where they are 128 bytes
 // apart: the length of a cache line.
 constexpr unsigned kApart = 32;
+static_assert(kApart >= 1 && kApart <= 1024,
+              "kApart must be 1 to 1024: 0 would make one address of all, and "
+              "more would fill the memory with gaps");
 
 // The counters of every regime fit in here.
 constexpr size_t kElems = std::max(size_t(kMaxAddresses) * kApart,

@@ -35,10 +35,8 @@
 // Run:   ./sum_ladder
 // Exit:  0 every check held; 1 a check or a CUDA call failed.
 //
-// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
-// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
-// is evidence/sum_ladder/nvidia-h200-2026-11-30.txt.
-// How that was decided: research/REVIEW-PROCESS.md
+// UNVERIFIED: not run on real hardware; nothing it prints may be published.
+// How that changes: research/REVIEW-PROCESS.md
 
 #include <algorithm>
 #include <cmath>
@@ -78,13 +76,16 @@ static_assert((kThreadsPerBlock & (kThreadsPerBlock - 1)) == 0 &&
               "the tree or the shuffles would drop elements");
 constexpr unsigned kAllLanes = 0xffffffff;
 
-// Rungs with a fixed grid: at most this many blocks an SM. From the rung flight
-// on, each thread has this many float4 loads on their way.
+// The exercise's knobs. Rungs with a fixed grid have at most this many blocks
+// an SM. From the rung flight on, each thread has this many float4 loads on
+// their way, each of which takes four registers.
 constexpr int kBlocksPerSm = 8;
 constexpr int kLoadsInFlight = 8;
 constexpr int kTileQuads = kLoadsInFlight * kThreadsPerBlock;
 static_assert(kLoadsInFlight >= 1 && kLoadsInFlight <= 8,
-              "kLoadsInFlight must be 1 to 8: more do not fit into registers");
+              "kLoadsInFlight must be 1 to 8: the loads need registers");
+static_assert(kBlocksPerSm >= 1 && kBlocksPerSm <= 8,
+              "kBlocksPerSm must be 1 to 8: not every SM holds more");
 
 // Elements a sum, smallest first: one section of the output each. What does not
 // fit into memory is named and left out.

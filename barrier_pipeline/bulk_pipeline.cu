@@ -107,40 +107,9 @@ static_assert(kStages * (kTileVectors * sizeof(float4) + 8) <= 48 * 1024,
               "kStages must be smaller, or kTileVectors must be: the tiles "
               "would not fit in static shared memory");
 
-// Blocks that an SM holds at once: by its registers, of which each quarter has
-// 512 a lane and a thread needs some 16 besides its float4s; by its shared
-// memory, of which a block takes 1 KiB more than it asks for; and by its limits
-// of threads and blocks. Those of compute capability 9.0; some newer ones hold
-// fewer.
-constexpr int kLaneRegisters = 512;
-constexpr int kSmSharedBytes = 228 * 1024;
-constexpr int kSmThreads = 1536;  // 2048 in 9.0 itself.
-constexpr int kSmBlocks = 32;
-constexpr int kBoundBlocks = 24;  // What __launch_bounds__ takes everywhere.
-constexpr int kRegisters = 4 * kTileVectors / kBulkThreads + 16;
-constexpr int kSharedBytes = kStages * (kTileVectors * 16 + 8) + 1024;
-constexpr int kBlocksPerSm = std::min(
-    {4 * (kLaneRegisters / kRegisters) * 32 / kBulkThreads,
-     kSmSharedBytes / kSharedBytes, kSmThreads / kBulkThreads, kSmBlocks});
-static_assert(kBlocksPerSm >= 1, "not even one block would fit on an SM");
-
-// How a block is made: float4s a tile, threads, and how many blocks of an SM
-// the compiler shall leave registers for. Up to kLightIters steps an element,
-// memory sets the pace: a block takes one small tile and is done.
-struct Shape {
-    int tile;
-    int threads;
-    int blocksPerSm;
-};
+// Up to this many steps an element, memory sets the pace, and a block takes one
+// tile and is done. Set it to 0 to see what that is worth.
 constexpr int kLightIters = 16;
-constexpr Shape kShape = {kTileVectors, kBulkThreads,
-                          std::min(kBlocksPerSm, kBoundBlocks)};
-constexpr Shape kLightShape = {128, 64, 1};
-static_assert(kLightShape.tile % kLightShape.threads == 0,
-              "a tile must be the same number of float4s for every thread");
-// The shape for so many steps.
-template <int kIters>
-constexpr Shape kShapeOf = kIters <= kLightIters ? kLightShape : kShape;
 
 // The same tile loop without bulk copies: so many threads compute, so many
 // copy.
@@ -436,15 +405,15 @@ __global__ void __launch_bounds__(kSyncThreads)
 // barrier_arrive_tx is the one arrival that a phase of filled waits for, and
 // adds the bytes that it waits for besides. The copy takes them off as they
 // land, and with the last of them the phase is over.
-template <int kTile>
 __device__ inline void startCopy(const float4 *in, unsigned vectors,
                                  unsigned tile, float4 *buffer,
                                  Barrier &filled) {
     // snippet: bulk-copy
-    const cuda::aligned_size_t<16> bytes(tileCount(tile, kTile, vectors) *
-                                         sizeof(float4));
+    const cuda::aligned_size_t<16> bytes(
+        tileCount(tile, kTileVectors, vectors) * sizeof(float4));
     (void)cuda::device::barrier_arrive_tx(filled, 1, bytes);
-    cuda::device::memcpy_async_tx(buffer, in + tile * kTile, bytes, filled);
+    cuda::device::memcpy_async_tx(buffer, in + tile * kTileVectors, bytes,
+                                  filled);
     // end snippet
 }
 
@@ -469,14 +438,11 @@ __device__ inline void startCopy(const float4 *in, unsigned vectors,
 // All threads reach each __syncthreads(): the conditions are the block's. In
 // the last tile, threads past the end compute what lies in the buffer and
 // store nothing of it.
-// Launch: as many threads as its shape has, at most as many blocks as tiles.
+// Launch: kBulkThreads threads, at most as many blocks as tiles.
 template <int kIters>
-__global__ void __launch_bounds__(kShapeOf<kIters>.threads,
-                                  kShapeOf<kIters>.blocksPerSm)
+__global__ void __launch_bounds__(kBulkThreads)
     pipelineBulk(const float4 *in, float4 *out, unsigned vectors) {
-    constexpr int kTile = kShapeOf<kIters>.tile;
-    constexpr int kThreads = kShapeOf<kIters>.threads;
-    __shared__ float4 buffers[kStages][kTile];
+    __shared__ float4 buffers[kStages][kTileVectors];
 #pragma nv_diag_suppress static_var_with_dynamic_init
     __shared__ Barrier filled[kStages];
     if (threadIdx.x == 0) {
@@ -484,31 +450,30 @@ __global__ void __launch_bounds__(kShapeOf<kIters>.threads,
         cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
     }
     __syncthreads();
-    const unsigned tiles = numTiles(vectors, kTile);
+    const unsigned tiles = numTiles(vectors, kTileVectors);
     // snippet: bulk-loop
     const bool isProducer = threadIdx.x == 0;
     for (int stage = 0; stage < kStages; ++stage) {
         const unsigned tile = blockIdx.x + stage * gridDim.x;
         if (isProducer && tile < tiles)
-            startCopy<kTile>(in, vectors, tile, buffers[stage], filled[stage]);
+            startCopy(in, vectors, tile, buffers[stage], filled[stage]);
     }
     int stage = 0;
     bool parity = false;  // Of this stage's current phase.
     for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        float4 x[kTile / kThreads];
+        float4 x[kTileVectors / kBulkThreads];
         filled[stage].wait_parity(parity);
-        takeTile<kThreads>(buffers[stage], x);
+        takeTile<kBulkThreads>(buffers[stage], x);
         const unsigned next = tile + kStages * gridDim.x;
         if (next < tiles) {
             cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
             __syncthreads();
             if (isProducer)
-                startCopy<kTile>(in, vectors, next, buffers[stage],
-                                 filled[stage]);
+                startCopy(in, vectors, next, buffers[stage], filled[stage]);
         }
         fmaChains<kIters>(x);
-        storeTile<kThreads>(x, out + tile * kTile,
-                            tileCount(tile, kTile, vectors));
+        storeTile<kBulkThreads>(x, out + tile * kTileVectors,
+                                tileCount(tile, kTileVectors, vectors));
         if (++stage == kStages) {
             stage = 0;
             parity = !parity;
@@ -645,9 +610,12 @@ bool isLimit(int k) { return k == kCopy || k == kFma; }
 // as run at once.
 template <int kIters>
 unsigned bulkGrid(const Bench &b, unsigned vectors) {
-    const unsigned tiles = numTiles(vectors, kShapeOf<kIters>.tile);
-    if (kIters <= kLightIters) return tiles;
-    return std::min(tiles, unsigned(b.sms * kBlocksPerSm));
+    const unsigned tiles = numTiles(vectors, kTileVectors);
+    int blocksPerSm;
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocksPerSm, pipelineBulk<kIters>, kBulkThreads, 0));
+    const unsigned atOnce = b.sms * blocksPerSm;
+    return kIters <= kLightIters ? tiles : std::min(tiles, atOnce);
 }
 
 // Blocks of pipelinePlain.
@@ -664,7 +632,6 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
     float4 *out = reinterpret_cast<float4 *>(b.d_out);
     const size_t sms = b.sms;
     constexpr int kBlock = kThreadsPerBlock;
-    constexpr int kThreads = kShapeOf<kIters>.threads;
     unsigned grid = gridFor(vectors, kBlock);
     switch (kernel) {
         case kCopy:
@@ -693,7 +660,7 @@ void launchKernel(int kernel, const Bench &b, size_t n) {
             break;
         case kBulk:
             grid = bulkGrid<kIters>(b, vectors);
-            pipelineBulk<kIters><<<grid, kThreads>>>(in, out, vectors);
+            pipelineBulk<kIters><<<grid, kBulkThreads>>>(in, out, vectors);
             break;
     }
 }

@@ -33,9 +33,9 @@ export NVCC build
 
 # A copy of the lesson a value, each in a folder of its own; all built at once.
 while IFS=$tab read -r _ constant values _; do
-    pattern="^\\(constexpr int $constant = \\)[0-9][0-9]*;"
+    pattern="^\\(constexpr [a-z]* $constant = \\)[0-9][0-9]*;"
     [ "$(grep -c "$pattern" "$lesson")" = 1 ] ||
-        die "$lesson needs one line 'constexpr int $constant = N;'"
+        die "$lesson needs one line 'constexpr TYPE $constant = N;'"
     for value in $values; do
         mkdir "$work/$constant.$value" &&
             sed "s/$pattern/\\1$value;/" "$lesson" >"$work/$constant.$value/$name.cu" ||
@@ -58,7 +58,7 @@ align() {
 # One run after another.
 while IFS=$tab read -r _ constant values _ figures; do
     printf '\n== %s: %s at each value ==\n' "$constant" "$name"
-    sed -n "s/^constexpr int $constant = \\([0-9]*\\);.*/lesson: \\1/p" "$lesson"
+    sed -n "s/^constexpr [a-z]* $constant = \\([0-9]*\\);.*/lesson: \\1/p" "$lesson"
     row=$constant
     for figure in $figures; do row="$row ${figure%%=*}"; done
     echo "$row" >"$work/table"

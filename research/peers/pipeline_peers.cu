@@ -182,8 +182,8 @@ void launchPeer(int peer, const Bench &b, size_t n, cudaStream_t stream) {
     switch (peer) {
         case kBulkPeer:
             grid = bulkGrid<kIters>(b, vectors);
-            pipelineBulk<kIters><<<grid, kShapeOf<kIters>.threads, 0, stream>>>(
-                in, out, vectors);
+            pipelineBulk<kIters>
+                <<<grid, kBulkThreads, 0, stream>>>(in, out, vectors);
             break;
         case kPlainPeer:
             grid = plainGrid(b, vectors);

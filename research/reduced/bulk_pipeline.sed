@@ -7,11 +7,10 @@ s/^constexpr size_t kSizes\[kNumSizes\] = .*/constexpr size_t kSizes[kNumSizes] 
 s/kRows\[kNumSizes \* kNumKernels\]/kRows[3 * kNumKernels]/
 s/kRows\[s \* kNumKernels\]/kRows[s % 3 * kNumKernels]/
 s/^constexpr int kTileVectors = 256;/constexpr int kTileVectors = 128;/
-s/^constexpr Shape kLightShape = {128, 64, 1};/constexpr Shape kLightShape = {64, 64, 1};/
 s/^constexpr int kLightIters = 16;/constexpr int kLightIters = 8;/
 s/^constexpr int kBulkThreads = 32;/constexpr int kBulkThreads = 64;/
 s/^constexpr int kSyncTileVectors = 512;/constexpr int kSyncTileVectors = 128;/
-s/^constexpr int kSmThreads = 1536;/constexpr int kSmThreads = 2 * kBulkThreads;/
+s|b\.sms \* blocksPerSm|b.sms * 2|
 s/^constexpr int kPlainThreads = 384;/constexpr int kPlainThreads = 64;/
 s/^constexpr int kSyncBlocksPerSm = 8;/constexpr int kSyncBlocksPerSm = 2;/
 s/b\.sms = device\.multiProcessorCount;/b.sms = 1;/

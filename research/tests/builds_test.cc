@@ -129,7 +129,8 @@ TEST_P(Lesson, SaysThatThereIsNoGpu) {
 
 TEST_P(Lesson, BuildsAtEveryValueOfItsKnobAndAtNoOther) {
     for (const Knob &knob : knobsOf(GetParam())) {
-        const std::regex line("(constexpr int " + knob.constant + " = )\\d+;");
+        const std::regex line("(constexpr [a-z]+ " + knob.constant +
+                              " = )\\d+;");
         const std::string text = readFile(source());
         ASSERT_TRUE(std::regex_search(text, line)) << knob.constant;
         const auto build = [&](const std::string &value) {
