@@ -16,13 +16,13 @@
 // additions land.
 //
 // The sweep adds 1 + i % 3. No element is zero, so every lost element shows,
-// and a compare-and-swap fails whenever another thread came between.
-// Neighbouring blocks differ, so a block that took another's elements shows
-// too, unless that lies a multiple of three blocks away. Every partial sum is
-// an integer of at most 2^24, which a float holds exactly, so the order of the
-// adds cannot matter and the check is bitwise equality. The second part then
-// adds values that do round, to show what the order does to a float sum (day 68
-// makes such a sum repeatable).
+// and every add changes the sum, so that the compare-and-swap of the shared
+// atomic notices it. Neighbouring blocks differ, so a block that took another's
+// elements shows too, unless that lies a multiple of three blocks away. Every
+// partial sum is an integer of at most 2^24, which a float holds exactly, so
+// the order of the adds cannot matter and the check is bitwise equality. The
+// second part then adds values that do round, to show what the order does to a
+// float sum (day 68 makes such a sum repeatable).
 //
 // Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o atomics atomics.cu
@@ -84,7 +84,7 @@ static_assert(sizesRiseToMax(), "a sum would read past the input");
 static_assert(kMaxElems / kThreadsPerBlock < 0x7fffffff,
               "the grid would be larger than a launch can take");
 
-// The sweep adds the integers 1 to 3, no more of them than a float can count.
+// The sweep adds the integers 1 to 3; a float holds every sum of them exactly.
 constexpr size_t kExactModulus = 3;
 static_assert(kThreadsPerBlock % kExactModulus != 0,
               "all blocks would hold the same values, and a mix-up not show");
@@ -114,9 +114,8 @@ __global__ void emptyKernel() {}
 // Nobody uses the old value, so each add is a reduction (RED). Each goes to the
 // L2 cache as a request of its own, and the cache performs those to one address
 // one after another (seen on an H200). The compiler does not combine the adds
-// of a warp: float addition may not be reordered. (An int atomicAdd to an
-// address that it sees to be one it does combine, into one add a warp.) No
-// barrier.
+// of a warp: float addition may not be reordered. (It does combine int adds,
+// into one a warp, where it can see that all go to one address.) No barrier.
 // Launch: any block size, at least n threads in all.
 // snippet: global-atomic
 __global__ void sumGlobalAtomic(const float *in, float *total, size_t n) {
@@ -129,12 +128,12 @@ __global__ void sumGlobalAtomic(const float *in, float *total, size_t n) {
 // Shared memory has no float add of its own: atomicAdd is a loop that loads
 // the sum, adds, and stores by compare-and-swap if nobody came between, so
 // the 32 lanes of a warp, and all warps of a block, retry until each got in.
-// Why the first barrier, when the adds are atomic? An atomic orders the
-// accesses to one address that are atomic too; it publishes nothing else. The
-// store of zero is a plain store, and without the barrier it could wipe out
-// adds of warps that ran ahead. The second barrier keeps thread 0 from reading
-// before the last add. Every thread reaches both: the guard is around the add
-// alone. Launch: any block size, at least n threads in all.
+// Why the first barrier, when the adds are atomic? atomicAdd is relaxed: it
+// orders the accesses to one address that are atomic too, and publishes nothing
+// else. The store of zero is a plain store, and without the barrier it could
+// wipe out adds of warps that ran ahead. The second barrier keeps thread 0 from
+// reading before the last add. Every thread reaches both: the guard is around
+// the add alone. Launch: any block size, at least n threads in all.
 // snippet: shared-atomic
 __global__ void sumSharedAtomic(const float *in, float *total, size_t n) {
     __shared__ float blockSum;

@@ -17,13 +17,14 @@
 //
 // Held equal: the grid, the threads, the adds a thread makes, and the launch.
 // The only variable is the address that an add goes to, and between float and
-// int the type of what stands there.
+// int the type of what stands there. In the shared columns it is the memory,
+// too: a block fetches its totals before its adds and returns them after.
 //
 // One launch adds +1 everywhere, the next one -1, and so on, each to what the
 // one before it left. Totals so stay integers of at most 2^23, which a float
 // holds exactly in any order, and a lost add leaves its address wrong. An odd
-// number of launches is timed, so that together they have added something,
-// which launches that do nothing have not. The blind spot: a lost +1 and a lost
+// number of launches is timed, so their sum is not zero, and launches that did
+// nothing would show. The blind spot: a lost +1 and a lost
 // -1 at one address, in two launches, cancel out.
 //
 // Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
@@ -141,8 +142,7 @@ __global__ void emptyKernel() {}
 //            gained nothing.
 //   256 up   The elements lie in several slices: the busiest has half of the
 //            passes at 256, an eighth at 1024, a 32nd at 4096. At 16384 every
-//            slice has some, the busiest still a 64th, and the launch is a good
-//            part of the time that is left.
+//            slice has some, the busiest still a 64th.
 // At k = 1 all lanes meet at one address, but it comes from k and the thread's
 // index, so the compiler does not know. Where it does, as with counters[0], it
 // makes one add of a warp's ints, which it may not do with floats, and the
@@ -178,8 +178,8 @@ __global__ void addApart(float *counters, unsigned k, float value) {
 // meet at one address whatever k is. Input whose neighbours belong together
 // adds like this. For the slices it is the same work as addApart's, 32 passes a
 // warp, as many of them in the busiest slice, and up to k = 256 it takes about
-// as long: what counts is how many passes there are, not whether it is lanes or
-// warps that meet. Beyond, more requests come to the busiest slice than there.
+// as long: it makes no difference whether lanes meet or warps. Beyond, more
+// requests come to the busiest slice than there.
 // No barrier. Launch: kBlocks blocks of kThreadsPerBlock threads.
 // snippet: add-by-warp
 __global__ void addByWarp(float *counters, unsigned k, float value) {

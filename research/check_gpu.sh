@@ -23,7 +23,7 @@
 # skipped: skipped is what this machine cannot run. Exit status 1 if any failed.
 #
 # Variants are built as many at a time as there are processors. GPU_JOBS of them
-# run at a time, 4 unless set: nothing here is timed.
+# run at a time, 8 unless set: nothing here is timed.
 
 set -u
 LC_ALL=C
@@ -188,7 +188,7 @@ capability=$(ask_gpu compute_cap | tr -d .) && [ -n "$capability" ] ||
     die "nvidia-smi finds no GPU $gpu: make check is what runs without one"
 memory=$(ask_gpu memory.used)
 work=$(mktemp -d build/check-gpu.XXXXXX) || die "cannot make a folder in build/"
-GPU_JOBS=${GPU_JOBS:-4}
+GPU_JOBS=${GPU_JOBS:-8}
 export work GPU_JOBS capability
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM

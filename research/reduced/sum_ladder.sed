@@ -15,6 +15,5 @@ s/^constexpr size_t kSizes\[kNumSizes\] = {.*};/constexpr size_t kSizes[kNumSize
 s/^constexpr size_t kFloatIntegerLimit = 16777216;/constexpr size_t kFloatIntegerLimit = 1200;/
 s/^constexpr int kNumEdges = 7;/constexpr int kNumEdges = 15;/
 s/^constexpr size_t kEdges\[kNumEdges\] = {.*};/constexpr size_t kEdges[kNumEdges] = {1, 31, 33, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1023, 1025, 1031};/
-s/^constexpr size_t kMaxEdge = 3000001;/constexpr size_t kMaxEdge = 1031;/
 # As many blocks on any GPU, or a large one would need no second turn.
 s/b\.maxBlocks = kBlocksPerSm \* device\.multiProcessorCount;/b.maxBlocks = kBlocksPerSm * 2;/
