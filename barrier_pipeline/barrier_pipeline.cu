@@ -26,7 +26,8 @@
 // the rate is still that of the slower group, and to arrive and to wait takes
 // more instructions than __syncthreads(), which is one. Why the role
 // barrier is no faster than the split one we have not shown. The program prints
-// the ratios and no verdict.
+// the ratios and no verdict. What the barrier is for is copies that no thread
+// makes: bulk_pipeline.cu.
 //
 // The input repeats every 97 elements, and neither tile nor warp is a multiple
 // of that, so a lane or a tile taken for another shows, unless the tile lies a
@@ -138,8 +139,8 @@ __host__ __device__ inline size_t numTiles(size_t n) {
 // Copies one tile of in[0, n) to shared memory. One producer thread takes
 // every kProducerThreads-th element of the tile, so a warp reads 128
 // consecutive bytes. Thread 0 of the block is producer 0. No barrier.
-// Four loads are in flight at a time, whatever the knob: left to itself, the
-// compiler may put more of them in flight in one kernel than in another.
+// Its loop is unrolled by four, whatever the knob: left to itself, the compiler
+// may choose another factor in another kernel.
 __device__ __noinline__ void loadTile(const float *in, size_t n, size_t tile,
                                       float *buffer) {
 #pragma unroll 4

@@ -40,8 +40,8 @@
 #include "../../barrier_pipeline/bulk_pipeline.cu"
 #undef main
 
-// Launches a graph, samples of each contender, and the rest before each: a GPU
-// that has come to the limit of its power lowers its clock for a while.
+// Launches a graph, samples of each contender, and the rest before each, as in the
+// lesson.
 constexpr int kNodes = 10;
 constexpr int kReplays = 15;
 constexpr std::chrono::milliseconds kPeerPause(10);
@@ -181,12 +181,12 @@ void launchPeer(int peer, const Bench &b, size_t n, cudaStream_t stream) {
     unsigned grid;
     switch (peer) {
         case kBulkPeer:
-            grid = bulkGrid<kIters>(b, vectors);
+            grid = gridOf<kIters>(kBulk, b, n);
             pipelineBulk<kIters>
                 <<<grid, kBulkThreads, 0, stream>>>(in, out, vectors);
             break;
         case kPlainPeer:
-            grid = plainGrid(b, vectors);
+            grid = gridOf<kIters>(kPlain, b, n);
             pipelinePlain<kIters>
                 <<<grid, kPlainThreads, 0, stream>>>(in, out, vectors);
             break;

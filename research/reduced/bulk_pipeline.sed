@@ -10,7 +10,7 @@ s/^constexpr int kTileVectors = 256;/constexpr int kTileVectors = 128;/
 s/^constexpr int kLightIters = 16;/constexpr int kLightIters = 8;/
 s/^constexpr int kBulkThreads = 32;/constexpr int kBulkThreads = 64;/
 s/^constexpr int kSyncTileVectors = 512;/constexpr int kSyncTileVectors = 128;/
-s|b\.sms \* blocksPerSm|b.sms * 2|
+s|sms \* bulkBlocksPerSm<kIters>()|size_t(2)|
 s/^constexpr int kPlainThreads = 384;/constexpr int kPlainThreads = 64;/
 s/^constexpr int kSyncBlocksPerSm = 8;/constexpr int kSyncBlocksPerSm = 2;/
 s/b\.sms = device\.multiProcessorCount;/b.sms = 1;/
@@ -23,4 +23,3 @@ s/^constexpr int kBodyFmas = 1024;/constexpr int kBodyFmas = 256;/
 s/sweep<8>/sweep<1>/
 s/sweep<64>/sweep<16>/
 s/sweep<256>/sweep<35>/
-s/^    constexpr int kIters = 256;/    constexpr int kIters = 35;/

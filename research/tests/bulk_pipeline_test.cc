@@ -76,7 +76,7 @@ Bench bench() {
     Bench b = {};
     b.sms = 132;
     b.floorMs = 0.0035f;
-    b.limitsCount = true;
+    b.peakTeraFmas = 31.0;
     return b;
 }
 
@@ -85,12 +85,48 @@ TEST(FmaLimit, DoesTheWorkAndAtMostOneStepMore) {
     for (size_t n : {size_t(1), size_t(1027), kSizes[0], kSizes[2]})
         for (int iters : {8, 64, 256}) {
             const double work = double(n) * iters;
-            const double done = numFmas(kFma, b, n, iters);
+            const double done = double(fmaElems(b, n)) * fmaSteps(b, n, iters);
             EXPECT_GE(done, work) << n;
             EXPECT_LT(done, work + double(fmaElems(b, n))) << n;
             EXPECT_LE(fmaElems(b, n), n);
-            EXPECT_EQ(numFmas(kBulk, b, n, iters), work);
         }
+}
+
+// On the CPU an SM holds two blocks.
+TEST(GridOf, GivesABlockATileWhereThereIsLittleWork) {
+    const Bench b = bench();
+    const size_t n = kSizes[2];
+    const unsigned vectors = numVectors(n);
+    EXPECT_EQ(gridOf<8>(kBulk, b, n), numTiles(vectors, kTileVectors));
+    EXPECT_EQ(gridOf<64>(kBulk, b, n), 264u);
+    EXPECT_EQ(gridOf<64>(kBulk, b, 1), 1u);
+    EXPECT_EQ(gridOf<64>(kElement, b, n), (n + 255) / 256);
+    EXPECT_EQ(gridOf<64>(kFloat4, b, n), (vectors + 255) / 256);
+    EXPECT_EQ(gridOf<64>(kCopy, b, n), (vectors + 255) / 256);
+}
+
+TEST(LaunchKernel, LaunchesTheKernelOfItsRow) {
+    const void *launched = nullptr;
+    const auto note = [&](auto kernel, auto...) {
+        launched = reinterpret_cast<const void *>(kernel);
+        return 1.0;
+    };
+    const FakeKernel<const float4 *, float4 *, unsigned> onVectors(note);
+    const FakeKernel<const float *, float *, size_t> onElements(note);
+    const FakeKernel<const float *, float *, size_t, int> onChains(note);
+    const auto address = [](auto kernel) {
+        return reinterpret_cast<const void *>(kernel);
+    };
+    const void *const want[kNumKernels] = {
+        address(copyFloat4),         address(fmaOnly),
+        address(pipelineElement<8>), address(pipelineFloat4<8>),
+        address(pipelinePlain<8>),   address(pipelineSync<8>),
+        address(pipelineBulk<8>)};
+    for (int k = 0; k < kNumKernels; ++k) {
+        launched = nullptr;
+        launchKernel<8>(k, 1, bench(), 1000);
+        EXPECT_EQ(launched, want[k]) << k;
+    }
 }
 
 TEST(Rates, CountBothWaysAndInTrillions) {
@@ -147,6 +183,7 @@ TEST(Report, DividesByTheLargerLimitAndTheBestPlainKernel) {
         });
     };
     Bench b = bench();
+    b.maxElems = 250000000;
     EXPECT_EQ(
         rowOf(table(b), "copy@256Mi"),
         (Row{"copy@256Mi", "0.5000", "4000.0", "-", "-", "-", "-", "2.0"}));
@@ -156,9 +193,10 @@ TEST(Report, DividesByTheLargerLimitAndTheBestPlainKernel) {
     EXPECT_EQ(rowOf(table(b), "plain@256Mi"),
               (Row{"plain@256Mi", "0.6000", "3333.3", "26.67", "86.7", "1.000",
                    "-", "3.3"}));
-    b.limitsCount = false;
+    b.peakTeraFmas = 64 * 0.25 / 0.52 / 0.96;
     EXPECT_EQ(rowOf(table(b), "bulk@256Mi")[4], "-");
-    b.limitsCount = true;
+    b.peakTeraFmas = 64 * 0.25 / 0.52 / 0.98;
+    EXPECT_EQ(rowOf(table(b), "bulk@256Mi")[4], "92.9");
     ok[kFma] = false;
     EXPECT_EQ(rowOf(table(b), "bulk@256Mi")[4], "failed");
     ok[kFma] = true;
@@ -171,8 +209,26 @@ TEST(Report, DividesByTheLargerLimitAndTheBestPlainKernel) {
                    "failed", "-", "failed"}));
 }
 
-TEST(ReportLeftOut, NamesEveryRow) {
-    const std::string table = stdoutOf([] { reportLeftOut(kRows); });
+// Where the copy takes longer, it is the limit, however slow the other.
+TEST(Report, TakesTheCopyForALimitAsItIs) {
+    Timing times[kNumKernels];
+    bool ok[kNumKernels];
+    std::copy(kTimes, kTimes + kNumKernels, times);
+    std::fill(ok, ok + kNumKernels, true);
+    times[kCopy] = {0.53f, 0.53f, 0.53f};
+    Bench b = bench();
+    b.maxElems = 250000000;
+    b.peakTeraFmas = 1000;
+    const std::string table = stdoutOf(
+        [&] { report(&kRows[2 * kNumKernels], b, b.maxElems, 64, times, ok); });
+    EXPECT_EQ(rowOf(table, "bulk@256Mi")[4], "94.6");
+}
+
+TEST(Report, NamesEveryRowOfASizeThatDoesNotFit) {
+    const Timing times[kNumKernels] = {};
+    const bool ok[kNumKernels] = {};
+    const std::string table =
+        stdoutOf([&] { report(kRows, bench(), 1000, 64, times, ok); });
     for (int k = 0; k < kNumKernels; ++k)
         EXPECT_EQ(rowOf(table, kRows[k]),
                   (Row{kRows[k], "-", "-", "-", "-", "-", "-", "-"}));
