@@ -37,8 +37,10 @@
 // Exit:  0 every check held; 1 a check or a CUDA call failed; 77 the GPU has
 //        no bulk copies.
 //
-// UNVERIFIED: not run on real hardware; nothing it prints may be published.
-// How that changes: research/REVIEW-PROCESS.md
+// Verified: run on an NVIDIA H200 (compute capability 9.0), driver 580.159.04,
+// CUDA 13.0 (V13.0.88), on 2026-11-30. The only output that may be published
+// is evidence/bulk_pipeline/nvidia-h200-2026-11-30.txt.
+// How that was decided: research/REVIEW-PROCESS.md
 
 #include <algorithm>
 #include <chrono>
