@@ -15,8 +15,9 @@ class Makefile : public testing::Test {
    protected:
     Makefile() {
         for (const char *name :
-             {"Makefile", "atomics", "barrier_pipeline", "research/peers",
-              "research/run.sh", "research/knobs.txt"}) {
+             {"Makefile", "atomics", "barrier_pipeline", "research/claims",
+              "research/gate", "research/peers", "research/run.sh",
+              "research/knobs.txt"}) {
             fs::create_directories((root() / name).parent_path());
             fs::copy(name, root() / name, fs::copy_options::recursive);
         }
@@ -138,13 +139,50 @@ TEST_F(Makefile, SaysWhichToolIsMissing) {
     const Outcome compiler = make("NVCC=nonesuch");
     EXPECT_NE(compiler.status, 0);
     EXPECT_TRUE(holds(compiler.err, "No CUDA compiler 'nonesuch': install"));
+    const Outcome host = make("atomics NVCC_CCBIN=nonesuch");
+    EXPECT_NE(host.status, 0);
+    EXPECT_TRUE(holds(host.err, "No host compiler 'nonesuch' for nvcc"));
+    EXPECT_EQ(make("atomics NVCCFLAGS='-ccbin elsewhere'").status, 0);
+    for (const char *source : {"shell.h", "x_test.cc"})
+        writeFile(root() / "research/tests" / source, "");
+    for (const char *target : {"build/gate", "build/check_claims",
+                               "build/tests/x_test", "cpu-builds"}) {
+        const Outcome cxx = make(std::string(target) + " CXX=nonesuch");
+        EXPECT_NE(cxx.status, 0) << target;
+        EXPECT_TRUE(holds(cxx.err, "No C++ compiler 'nonesuch': install"))
+            << target;
+    }
+    tool("plain", "exit 1\n");
+    EXPECT_TRUE(holds(make("build/tests/x_test CXX=plain").err,
+                      "No GoogleTest for plain: install"));
     const Outcome format = make("format CLANG_FORMAT=nonesuch");
     EXPECT_NE(format.status, 0);
-    EXPECT_TRUE(holds(format.err, "No clang-format 14: install"));
+    EXPECT_EQ(format.err.find("No clang-format 14: install"), 0u);
     if (run("command -v cuobjdump").status == 0) return;
     const Outcome sass = make("sass-atomics");
     EXPECT_NE(sass.status, 0);
     EXPECT_TRUE(holds(sass.err, "No cuobjdump: install"));
+}
+
+TEST_F(Makefile, LeavesNothingHalfWritten) {
+    tool("cuobjdump", "echo half; exit 1\n");
+    EXPECT_NE(make("sass-atomics").status, 0);
+    EXPECT_FALSE(fs::exists(root() / "build/atomics.sass"));
+    tool("nvcc", "exit 0\n");
+    EXPECT_NE(make("ptx-atomics").status, 0);
+}
+
+TEST_F(Makefile, SaysThatItCannotWrite) {
+    fs::create_directories(root() / "build/atomics.flags");
+    const Outcome made = make("atomics");
+    EXPECT_NE(made.status, 0);
+    EXPECT_TRUE(holds(made.err, "Cannot write build/atomics.flags: is the"));
+}
+
+TEST_F(Makefile, HasNoKnobsToRecordOfALessonWithoutAny) {
+    writeFile(root() / "research/knobs.txt", "a/atomics :: k :: 1 :: 0 :: x\n");
+    EXPECT_EQ(make("-n knobs-atomics").status, 0);
+    EXPECT_NE(make("-n knobs-contention").status, 0);
 }
 
 TEST_F(Makefile, HelpsWithEveryTarget) {
@@ -175,7 +213,8 @@ TEST_F(Makefile, HelpsWithEveryTarget) {
                                "help "})
         EXPECT_TRUE(holds("\n" + help, std::string("\n") + target)) << target;
     for (const char *variable :
-         {"NVCC,", "NVCCFLAGS,", "NVCC_CCBIN ", "ARCH,", "CXX\n"})
+         {"NVCC,", "NVCCFLAGS,", "NVCC_CCBIN ", "ARCH,", "CXX,", "CXXFLAGS,",
+          "CLANG_FORMAT\n", "LESSON is one of: atomics contention "})
         EXPECT_TRUE(holds(help, variable)) << variable;
 }
 
