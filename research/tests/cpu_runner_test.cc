@@ -277,4 +277,43 @@ TEST(Reduce, AppliesEveryCommandOrSaysWhichDoesNot) {
     }
 }
 
+// Without the list of knobs, no command may fail to apply: what lets a turned
+// knob be must not let a command go stale.
+TEST(Reduce, AppliesEveryCommandToTheLessonsAsTheyAre) {
+    const TempDir dir;
+    std::filesystem::copy("research/reduced", dir.path() / "reduced");
+    ASSERT_FALSE(lessons().empty());
+    for (const std::string &lesson : lessons()) {
+        const Outcome outcome = run(quoted(dir.path() / "reduced/reduce.sh") +
+                                    " " + lesson + ".cu");
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+    }
+}
+
+TEST(Reduce, LeavesTheKnobsOnceTheReaderTurnedOneAndNoOtherConstant) {
+    const TempDir dir;
+    const std::filesystem::path lesson = dir.path() / "sum_ladder.cu";
+    const auto reduce = [&](const std::string &expression) {
+        return run("sed '" + expression + "' atomics/sum_ladder.cu >" +
+                   quoted(lesson) + " && research/reduced/reduce.sh " +
+                   quoted(lesson));
+    };
+    for (const char *value : {"2", "4"}) {
+        const Outcome kept = reduce("s/kLoadsInFlight = 8;/kLoadsInFlight = " +
+                                    std::string(value) + ";/");
+        EXPECT_EQ(kept.status, 0) << kept.err;
+        EXPECT_NE(lineWith(kept.out, std::string("kLoadsInFlight = ") + value),
+                  "");
+        EXPECT_NE(lineWith(kept.out, "kBlocksPerSm = 8;"), "");
+        EXPECT_NE(lineWith(kept.out, "kThreadsPerBlock = 64;"), "");
+    }
+    for (const char *other :
+         {"s/kSamples = 7/kSamples = 5/", "s/kLoadsInFlight/kLoadsAtOnce/"}) {
+        const Outcome outcome = reduce(other);
+        EXPECT_EQ(outcome.status, 1) << other;
+        EXPECT_NE(lineWith(outcome.err, "no longer applies"), "")
+            << outcome.err;
+    }
+}
+
 }  // namespace
