@@ -477,6 +477,32 @@ TEST_F(Repeat, FailsWhereARunDoes) {
         repeat("echo 'FAILED: tiny' >&2; exit $((N / 3))\n");
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(outcome.err, "repeat.sh: tiny fails: FAILED: tiny\n");
+    EXPECT_EQ(repeat("exit 9\n").err, "repeat.sh: tiny fails: exit status 9\n");
+}
+
+TEST_F(Repeat, SaysWhyARunFailedOnAFullDiskToo) {
+    repeat("");
+    writeFile(root() / "build/tiny",
+              "#!/bin/sh\necho 'FAILED: no room' >&2; exit 1\n");
+    const Outcome outcome =
+        run("(trap '' XFSZ; ulimit -f 0; " +
+            ::quoted(root() / "research/repeat.sh") + " tiny 2>&1) | cat");
+    EXPECT_NE(outcome.out.find("repeat.sh: tiny fails: FAILED: no room\n"),
+              std::string::npos)
+        << outcome.out;
+}
+
+TEST_F(Repeat, NeedsANameAndAPlaceToWriteTo) {
+    const std::string script = ::quoted(root() / "research/repeat.sh");
+    const Outcome nameless = runThere(script);
+    EXPECT_EQ(nameless.status, 1);
+    EXPECT_EQ(nameless.err.find("repeat.sh: name what to run"), 0u);
+    writeFile(root() / "build", "a file, no folder\n");
+    const Outcome outcome = runThere(script + " tiny");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find("repeat.sh: cannot make a folder in build/"),
+              std::string::npos)
+        << outcome.err;
 }
 
 }  // namespace
