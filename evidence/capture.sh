@@ -55,7 +55,7 @@ fingerprint() {
 # The Build command of a lesson; it stands on the line of the word or alone on
 # the next.
 build_line() {
-    [ -r "$1" ] || die "there is no $1: name a source, as in atomics/atomics.cu"
+    [ -f "$1" ] && [ -r "$1" ] || die "there is no source $1: name one, as in atomics/atomics.cu"
     base=$(basename "$1" .cu)
     line=$(sed -n '/^\/\/ Build:/{s|^// Build: *||;/./!{n;s|^// *||;};p;q;}' "$1")
     case $line in
@@ -74,6 +74,14 @@ esac
 
 [ $# -ge 1 ] || die "usage: evidence/capture.sh LESSON.cu, knobs-LESSON, check-gpu LESSON.cu..., or peers"
 cd "$(dirname "$0")/.." || die "cannot enter the project's folder"
+# A lesson as a transcript names it, by no path of this machine.
+from_top() {
+    path=${1#"$PWD"/}
+    path=${path#./}
+    echo "$path" | grep -qx '[[:alnum:]_-]*/[[:alnum:]_-]*\.cu' ||
+        die "$1 is no lesson: name one as FOLDER/NAME.cu, as in atomics/atomics.cu"
+    echo "$path"
+}
 # What to run, and for the transcript: the source, further ones, the command
 # that builds it, and what the last line of the output must be.
 name=$1
@@ -92,10 +100,11 @@ case $name in
     check-gpu)
         shift
         [ $# -gt 0 ] || die "check-gpu needs the lessons: make evidence-check-gpu names them"
+        lessons=$(for argument; do from_top "$argument" || exit 1; done) || exit 1
         lesson=research/check_gpu.sh
-        more="$* $(ls research/claims/*.cc research/claims/*.cu)"
+        more="$lessons $(ls research/claims/*.cc research/claims/*.cu)"
         build="nvcc -std=c++17 -O3 -arch=native -o LESSON LESSON.cu"
-        program="research/check_gpu.sh $*"
+        program="research/check_gpu.sh $lessons"
         complete='[0-9]* passed, 0 failed, [0-9]* skipped'
         ;;
     peers)
@@ -108,7 +117,7 @@ case $name in
         program=research/peers/run.sh
         ;;
     *)
-        lesson=$name
+        lesson=$(from_top "$name") || exit 1
         name=$(basename "$lesson" .cu)
         build=$(build_line "$lesson") || exit 1
         reduction=research/reduced/$name.sed
@@ -123,6 +132,7 @@ command -v "$NVCC" >/dev/null ||
     die "no CUDA compiler $NVCC: install the CUDA Toolkit, or set NVCC to where it is"
 command -v nvidia-smi >/dev/null ||
     die "no nvidia-smi: a transcript needs an NVIDIA GPU and its driver"
+command -v flock >/dev/null || die "no flock: install it (it is part of util-linux)"
 
 # One GPU, by its UUID, so that the run and the fields below are of the same.
 gpu_index=${CUDA_VISIBLE_DEVICES:-0}
@@ -149,7 +159,7 @@ trap 'exit 1' HUP INT TERM
 build_copy() {
     # shellcheck disable=SC2086 # The build line is a list of words.
     (cd "$work/$1" && $build $2) >"$work/log" 2>&1 ||
-        die "$lesson does not build by its Build line: $(head -n 1 "$work/log")"
+        die "$lesson does not build by its Build line: $(research/reason.sh "$work/log")"
 }
 mkdir "$work/full" "$work/reduced" || die "cannot write to build/"
 if [ -z "$program" ]; then

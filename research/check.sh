@@ -6,9 +6,15 @@
 # Runs GoogleTest programs, two at a time, those with SHARDS in so many parts,
 # and sums up: a line each, what failed in full, and last `N passed, N failed`.
 # A program that crashes, runs no test or skips one counts as failed, too. Exit
-# status 1 if anything failed. What each printed stays in build/tests/logs.
+# status 1 if anything failed, nothing passed, or that could not be written. What
+# each printed stays in build/tests/logs.
 
 set -u
+cd "$(dirname "$0")/.." || exit 1
+[ $# -gt 0 ] || {
+    echo "check.sh: name the test programs, or use make check" >&2
+    exit 1
+}
 logs=build/tests/logs
 rm -rf "$logs"
 mkdir -p "$logs" || exit 1
@@ -67,5 +73,4 @@ for argument; do
     passed=$((passed + tests - faults))
     failed=$((failed + faults))
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+echo "$passed passed, $failed failed" && [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

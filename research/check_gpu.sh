@@ -73,7 +73,7 @@ check_lesson() {
             "$NVCC" $flags -lineinfo -o "$dir/reduced" "$dir/reduced.cu" &&
             "$NVCC" -std=c++17 -O3 -gencode "arch=compute_$minimum,code=compute_$minimum" -o "$dir/ptx" "$lesson"
     } >"$dir/log" 2>&1; then
-        result failed "builds: failed" "$(head -n 1 "$dir/log")"
+        result failed "builds: failed" "$(research/reason.sh "$dir/log")"
         return
     fi
     card 120 "$dir/native" >"$dir/native.out" 2>"$dir/err"
@@ -181,6 +181,8 @@ die() {
 [ -x build/check_claims ] || die "no build/check_claims: run make check-gpu, which builds it"
 command -v "$NVCC" >/dev/null ||
     die "no CUDA compiler $NVCC: install the CUDA Toolkit, or set NVCC to where it is"
+command -v nvidia-smi >/dev/null ||
+    die "no nvidia-smi, which comes with the driver of an NVIDIA GPU: make check is what runs without one"
 gpu=${CUDA_VISIBLE_DEVICES:-0}
 gpu=${gpu%%,*}
 ask_gpu() { nvidia-smi -i "$gpu" --format=csv,noheader,nounits --query-gpu="$1" 2>/dev/null; }

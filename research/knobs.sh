@@ -29,6 +29,8 @@ lesson=$(head -n 1 "$work/knobs" | cut -f 1).cu
 build=$(evidence/capture.sh --build-line "$lesson") || exit 1
 build=${build#nvcc }
 NVCC=${NVCC:-nvcc}
+command -v "$NVCC" >/dev/null ||
+    die "no CUDA compiler $NVCC: install the CUDA Toolkit, or set NVCC to where it is"
 export NVCC build
 
 # A copy of the lesson a value, each in a folder of its own; all built at once.
@@ -44,8 +46,8 @@ while IFS=$tab read -r _ constant values _; do
 done <"$work/knobs"
 # shellcheck disable=SC2016 # The inner shell expands it.
 printf '%s\n' "$work"/*.* | xargs -P "$(nproc)" -I COPY sh -c '
-    cd COPY && "$NVCC" $build >log 2>&1 || {
-        echo "knobs.sh: $(basename COPY) does not build: $(head -n 1 log)" >&2
+    (cd COPY && "$NVCC" $build) >COPY/log 2>&1 || {
+        echo "knobs.sh: $(basename COPY) does not build: $(research/reason.sh COPY/log)" >&2
         exit 1
     }' || exit 1
 

@@ -14,18 +14,23 @@ set -u
 LC_ALL=C
 export LC_ALL
 
+die() {
+    echo "repeat.sh: $*" >&2
+    exit 1
+}
+
 cd "$(dirname "$0")/.." || exit 1
-work=$(mktemp -d build/repeat.XXXXXX) || exit 1
+[ $# -gt 0 ] || die "name what to run, as in repeat.sh atomics, or use make repeat"
+mkdir -p build && work=$(mktemp -d build/repeat.XXXXXX) || die "cannot make a folder in build/"
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 for name; do
     for run in 1 2 3 4 5; do
-        "build/$name" >"$work/$run" 2>"$work/stderr" || {
-            echo "repeat.sh: $name fails: $(head -n 1 "$work/stderr")" >&2
-            exit 1
-        }
-        awk -f research/figures.awk "$work/$run"
+        # Complaints pass through no file: a full disk must not swallow them.
+        complaints=$("build/$name" 2>&1 >"$work/$run") ||
+            die "$name fails: $(printf '%s\n' "${complaints:-exit status $?}" | head -n 1)"
+        awk -f research/figures.awk "$work/$run" || die "cannot write to build/: is the disk full?"
     done >"$work/figures"
     awk -v name="$name" '
         # Sorts n numbers of v in place.

@@ -1,27 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
+# usage: research/run.sh NAME...
+#
 # Runs the built lessons named as arguments, one after another, and says for
 # each whether it passed, was skipped for want of hardware, or failed. Exit
 # status 1 if one failed.
 
 set -u
+cd "$(dirname "$0")/.." || exit 1
+[ $# -gt 0 ] || {
+    echo "run.sh: name what to run, as in run.sh atomics, or use make run" >&2
+    exit 1
+}
 failed=0
+# Complaints pass through no file: a full disk must not swallow them.
+exec 3>&1
 for name; do
-    complaints=build/$name.stderr
-    "./build/$name" 2>"$complaints"
+    complaints=$("./build/$name" 2>&1 >&3 3>&-)
     status=$?
-    cat "$complaints" >&2
+    [ -z "$complaints" ] || printf '%s\n' "$complaints" >&2
     case $status in
         0) echo "$name: passed" ;;
         77) echo "$name: skipped" ;;
         *)
             echo "$name: failed (exit $status)"
             failed=1
-            if grep -q '^No CUDA GPU' "$complaints"; then
+            case $complaints in "No CUDA GPU"*)
                 echo "Running needs an NVIDIA GPU. Without one, make run-cpu runs the lessons' kernels on the CPU." >&2
                 exit 1
-            fi
+                ;;
+            esac
             ;;
     esac
 done

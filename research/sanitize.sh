@@ -14,6 +14,10 @@ set -u
 LC_ALL=C
 export LC_ALL
 
+[ $# -ge 3 ] || {
+    echo "usage: research/sanitize.sh LESSON.cu SOURCE PROGRAM [TOOL]..." >&2
+    exit 1
+}
 lesson=$1
 source=$2
 program=$3

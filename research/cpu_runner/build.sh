@@ -37,9 +37,9 @@ esac
 
 [ -r $here/cpu_runner.h ] || fail "run this from the top of the repository."
 command -v "${cxx%% *}" >/dev/null ||
-    fail "no C++ compiler $cxx: install g++ 12 or newer, or set CXX."
+    fail "no C++ compiler $cxx: install g++ 11 or newer, or set CXX."
 ! $cxx --version | grep -q clang ||
-    fail "$cxx is clang: the CPU runner needs g++ 12 or newer; set CXX."
+    fail "$cxx is clang: the CPU runner needs g++ 11 or newer; set CXX."
 command -v "$nvcc" >/dev/null ||
     fail "no CUDA compiler $nvcc: install the CUDA Toolkit (its headers are\
  needed), or name it: make NVCC=..."
@@ -52,11 +52,13 @@ trap 'exit 1' HUP INT TERM
 
 # The toolkit's include folders, as nvcc itself names them, and the flags, in a
 # file for g++ to read, which keeps paths with spaces whole.
-includes=$("$nvcc" --dryrun -x cu /dev/null -o /dev/null 2>&1 |
+dryrun=$("$nvcc" --dryrun -x cu /dev/null -o /dev/null 2>&1) || true
+includes=$(printf '%s\n' "$dryrun" |
     sed -n 's/^#\$ \(SYSTEM_\)\{0,1\}INCLUDES=//p' |
     sed -e 's/"-isystem"/-isystem/g' -e 's/"-I/-isystem "/g')
 [ -n "$includes" ] ||
-    fail "$nvcc --dryrun names no include folder: is it a CUDA toolkit's nvcc?"
+    fail "$nvcc --dryrun names no include folder; it says:\
+ $(printf '%s\n' "$dryrun" | tail -n 1)"
 printf '%s\n' "$flags" "$includes" >"$work/flags"
 cmp -s "$work/flags" "$folder/flags" || mv "$work/flags" "$folder/flags"
 header=$folder/cpu_runner.h.gch

@@ -604,7 +604,9 @@ __attribute__((constructor)) void begin() {
     }
     std::printf(
         "These are the CPU's answers: no time is measured, and nothing of it "
-        "may be published.\n");
+        "may be published.\n"
+        "nan stands where a time would; sizes are reduced, whatever the labels "
+        "say.\n");
     // The first backtrace loads a library, for which a fiber has no room.
     void *frame;
     backtrace(&frame, 1);

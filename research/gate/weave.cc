@@ -535,6 +535,9 @@ void writeSnippets(const Repository &repository, const std::string &folder) {
         std::error_code error;
         const fs::path place = fs::path(folder) / lesson.name;
         fs::create_directories(place, error);
+        if (error)
+            throw CouldNotRun(place.string() + " cannot be made (" +
+                              error.message() + ")");
         std::set<fs::path> written;
         for (const Snippet &snippet : lesson.snippets) {
             written.insert(place / (snippet.name + ".cu"));

@@ -10,8 +10,13 @@ set -u
 LC_ALL=C
 export LC_ALL
 
+die() {
+    echo "peers/run.sh: $*" >&2
+    exit 1
+}
+
 cd "$(dirname "$0")/../.." || exit 1
-mkdir -p build && work=$(mktemp -d build/peers.XXXXXX) || exit 1
+mkdir -p build && work=$(mktemp -d build/peers.XXXXXX) || die "cannot make a folder in build/"
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -21,15 +26,11 @@ for source in research/peers/*_peers.cu; do
     build_line=$(evidence/capture.sh --build-line "$source") || exit 1
     build_line=${build_line#nvcc }
     # shellcheck disable=SC2086 # The build line is a list of words.
-    "${NVCC:-nvcc}" ${build_line% -o *} -o "$work/$peer" "$source" >"$work/log" 2>&1 || {
-        echo "$source does not build: $(head -n 1 "$work/log")" >&2
-        exit 1
-    }
+    "${NVCC:-nvcc}" ${build_line% -o *} -o "$work/$peer" "$source" >"$work/log" 2>&1 ||
+        die "$source does not build: $(research/reason.sh "$work/log")"
     "$work/$peer" >"$work/stdout" || exit 1
-    [ "$(tail -n 1 "$work/stdout")" = "All checks passed." ] || {
-        echo "$source does not end with 'All checks passed.'" >&2
-        exit 1
-    }
+    [ "$(tail -n 1 "$work/stdout")" = "All checks passed." ] ||
+        die "$source does not end with 'All checks passed.'"
     echo
     sed "/^== /,\$!d; s/^== /&$peer-/; \$d" "$work/stdout" | sed '$d'
 done

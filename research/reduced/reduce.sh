@@ -7,7 +7,9 @@
 # research/reduced/NAME.sed, then changed by each EXPRESSION of sed's, which is
 # how a mutant is made. Every command must change something and keep the number
 # of lines; one that does not is reported, nothing is printed, and the exit
-# status is 1. With REDUCE=no only the EXPRESSIONs apply, at full size.
+# status is 1. Where the reader has turned a knob of the lesson, one of
+# research/knobs.txt, the knobs stay as they are, for they must go together.
+# With REDUCE=no only the EXPRESSIONs apply, at full size.
 set -eu
 
 fail() {
@@ -18,7 +20,10 @@ fail() {
 [ $# -ge 1 ] || fail "name a lesson, as in reduce.sh atomics/atomics.cu."
 lesson=$1
 shift
-script=$(dirname "$0")/$(basename "$lesson" .cu).sed
+name=$(basename "$lesson" .cu)
+script=$(dirname "$0")/$name.sed
+knobs=$(dirname "$0")/../knobs.txt
+turned=
 [ -r "$lesson" ] || fail "$lesson cannot be read: name a lesson's .cu file."
 [ "${REDUCE-}" = no ] || [ -r "$script" ] ||
     fail "$script is not there: write the sed script that reduces $lesson."
@@ -27,6 +32,24 @@ work=$(mktemp -d) || fail "no temporary folder: set TMPDIR to one with room."
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cp "$lesson" "$work/now"
+
+# Whether the command $1 sets a knob that the lesson has.
+sets_knob() {
+    constant=$(expr "$1" : 's/^constexpr int \([A-Za-z]*\) = [0-9]*;/') &&
+        grep -qs "/$name :: $constant :: " "$knobs" &&
+        grep -q "^constexpr int $constant = " "$lesson"
+}
+
+# Whether a knob has another value than the one that its command replaces.
+knob_is_turned() {
+    while IFS= read -r command; do
+        if sets_knob "$command" &&
+            sed -e "$command" "$lesson" | cmp -s - "$lesson"; then
+            return 0
+        fi
+    done <"$script"
+    return 1
+}
 
 # Applies the one command $1, which came from $2.
 apply() {
@@ -41,10 +64,15 @@ apply() {
 }
 
 if [ "${REDUCE-}" != no ]; then
+    ! knob_is_turned || turned=yes
     while IFS= read -r command; do
         case $command in
         '' | '#'*) ;;
-        *) apply "$command" "$script" ;;
+        *)
+            if [ -z "$turned" ] || ! sets_knob "$command"; then
+                apply "$command" "$script"
+            fi
+            ;;
         esac
     done <"$script"
 fi

@@ -6,44 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <regex>
-#include <sstream>
-#include <vector>
 
-#include "shell.h"
+#include "knobs.h"
 
 namespace {
 
 const std::string kNvcc =
     "timeout 300 " + ::quoted(environment("NVCC", "nvcc"));
 const char kWarnings[] = " -Werror all-warnings -Xcompiler -Wall,-Wextra ";
-
-std::vector<std::string> words(const std::string &text) {
-    std::istringstream stream(text);
-    return {std::istream_iterator<std::string>(stream), {}};
-}
-
-// A lesson's knob: its constant, the values that build, and those that do not.
-struct Knob {
-    std::string constant;
-    std::vector<std::string> sound;
-    std::vector<std::string> unsound;
-};
-
-// The lesson's knobs in research/knobs.txt, which says what a line means.
-std::vector<Knob> knobsOf(const std::string &lesson) {
-    std::vector<Knob> knobs;
-    std::istringstream lines(readFile("research/knobs.txt"));
-    const std::regex kLine("(\\S+) :: (\\w+) :: ([\\d ]+) :: ([\\d ]+) :: .*");
-    for (std::string line; std::getline(lines, line);) {
-        std::smatch part;
-        if (line.empty() || line[0] == '#') continue;
-        if (!std::regex_match(line, part, kLine))
-            throw std::runtime_error("research/knobs.txt: no knob: " + line);
-        if (part[1] == lesson)
-            knobs.push_back({part[2], words(part[3]), words(part[4])});
-    }
-    return knobs;
-}
 
 class Lesson : public testing::TestWithParam<std::string> {
    protected:
@@ -128,14 +98,10 @@ TEST_P(Lesson, SaysThatThereIsNoGpu) {
 }
 
 TEST_P(Lesson, BuildsAtEveryValueOfItsKnobAndAtNoOther) {
-    for (const Knob &knob : knobsOf(GetParam())) {
-        const std::regex line("(constexpr [a-z]+ " + knob.constant +
-                              " = )\\d+;");
-        const std::string text = readFile(source());
-        ASSERT_TRUE(std::regex_search(text, line)) << knob.constant;
+    for (const Knob &knob : readKnobs()) {
+        if (knob.lesson != GetParam()) continue;
         const auto build = [&](const std::string &value) {
-            writeFile(dir_.path() / "knob.cu",
-                      std::regex_replace(text, line, "$01" + value + ";"));
+            writeFile(dir_.path() / "knob.cu", turned(knob, value));
             return run(kNvcc + " -std=c++17" + kWarnings + minimumArch() +
                        "-ptx -o " + output() + " " +
                        quoted(dir_.path() / "knob.cu"));

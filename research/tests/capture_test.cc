@@ -25,8 +25,9 @@ class Capture : public StandIns {
    protected:
     Capture()
         : StandIns({"evidence/capture.sh", "research/sanitize.sh",
-                    "research/racecheck.awk", "research/knobs.sh",
-                    "research/figures.awk", "research/peers/run.sh"}) {
+                    "research/reason.sh", "research/racecheck.awk",
+                    "research/knobs.sh", "research/figures.awk",
+                    "research/peers/run.sh"}) {
         writeFile(root() / "tiny/tiny.cu", kLesson);
         tool("nvidia-smi",
              "echo 'GPU-1, NVIDIA T1000, 7.5, [N/A], Disabled, 550.54'\n");
@@ -105,6 +106,17 @@ TEST_F(Capture, RecordsEveryFieldOnceAndInOrder) {
     const std::string sum =
         run("head -n -1 " + quoted(file) + " | sha256sum").out.substr(0, 64);
     EXPECT_NE(text.find("-- end " + sum + " --\n"), std::string::npos);
+}
+
+TEST_F(Capture, NamesALessonByNoPathOfThisMachine) {
+    for (const std::string &path :
+         {quoted(root() / "tiny/tiny.cu"), std::string("./tiny/tiny.cu")}) {
+        const Outcome captured = capture(path);
+        ASSERT_EQ(captured.status, 0) << captured.err;
+        const std::string text =
+            readFile(root() / captured.out.substr(0, captured.out.size() - 1));
+        EXPECT_EQ(text.find("lesson: tiny/tiny.cu\n"), 0u) << text;
+    }
 }
 
 TEST_F(Capture, RunsTheReducedCopyUnderTheSanitizers) {
@@ -237,8 +249,22 @@ TEST_F(Racecheck, IsRefusedWhereAReportCannotBeRead) {
 TEST_F(Capture, RefusesWithoutItsTools) {
     tool("nvidia-smi", "echo 'no devices' >&2; exit 9\n");
     expectRefusal("nvidia-smi finds no GPU 0");
-    tool("nvcc", "echo 'tiny.cu: error: broken'; exit 1\n");
+    std::filesystem::remove(dir_.path() / "bin/nvidia-smi");
+    const std::string script = quoted(root() / "evidence/capture.sh");
+    const auto without = [&](const std::string &missing) {
+        const Outcome refused = runWithout(missing, script + " tiny/tiny.cu");
+        EXPECT_EQ(refused.status, 1);
+        return refused.err;
+    };
+    EXPECT_EQ(without("nvidia-smi"),
+              "capture.sh: no nvidia-smi: a transcript needs an NVIDIA GPU and "
+              "its driver\n");
     tool("nvidia-smi", "echo 'GPU-1, NVIDIA T1000, 7.5, a, b, 550'\n");
+    EXPECT_EQ(without("flock"),
+              "capture.sh: no flock: install it (it is part of util-linux)\n");
+    tool("nvcc",
+         "echo 'nvcc warning : Cannot find valid GPU'; "
+         "echo 'tiny.cu: error: broken'; echo 'other: error'; exit 1\n");
     expectRefusal(
         "tiny/tiny.cu does not build by its Build line: tiny.cu: error");
     writeFile(root() / "tiny/tiny.cu", "// no header\n");
@@ -246,7 +272,19 @@ TEST_F(Capture, RefusesWithoutItsTools) {
 }
 
 TEST_F(Capture, RefusesWhatIsNotThere) {
-    EXPECT_EQ(capture("none/none.cu").status, 1);
+    expectRefusal("there is no source none/none.cu: name one", "none/none.cu");
+    for (const std::string other :
+         {"tiny", "tiny.cu", "/tiny/tiny.cu", "../tiny/tiny.cu", "tiny/tiny",
+          "research/tiny/tiny.cu", "check-gpu /tiny/tiny.cu"}) {
+        const std::string lesson = other.substr(other.find(' ') + 1);
+        expectRefusal(lesson + " is no lesson: name one as FOLDER/NAME.cu",
+                      other);
+    }
+    fs::create_directories(root() / "tiny/folder.cu");
+    const Outcome folder = capture("tiny/folder.cu");
+    EXPECT_EQ(folder.err,
+              "capture.sh: there is no source tiny/folder.cu: name one, as in "
+              "atomics/atomics.cu\n");
     EXPECT_EQ(capture("").status, 1);
     EXPECT_EQ(capture("--fingerprint nowhere.cu").status, 1);
     const Outcome hidden =
@@ -341,15 +379,22 @@ TEST_F(Knobs, AreNotRecordedWhereARunOrAFigureIsMissing) {
     knobs("tiny/tiny :: kNone :: 1 :: 0 :: ms=sweep/8/ms\n");
     expectRefusal(
         "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: tiny/tiny.cu "
-        "needs one line 'constexpr int kNone = N;'",
+        "needs one line 'constexpr TYPE kNone = N;'",
         kWhat);
     knobs("");
     expectRefusal("research/knobs.txt has no knob of tiny", kWhat);
-    tool("nvcc", "echo 'error: broken'; exit 1\n");
-    knobs("tiny/tiny :: kTurn :: 10 20 :: 0 :: ms=sweep/8/ms\n");
+    tool("nvcc", "echo 'warning: old'; echo 'error: broken'; exit 1\n");
+    knobs("tiny/tiny :: kTurn :: 10 :: 0 :: ms=sweep/8/ms\n");
     expectRefusal(
-        "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: kTurn.",
+        "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: kTurn.10 does "
+        "not build: error: broken",
         kWhat);
+    const Outcome bare = runThere(
+        "env NVCC=nonesuch " + quoted(root() / "research/knobs.sh") + " tiny");
+    EXPECT_EQ(bare.status, 1);
+    EXPECT_EQ(bare.err,
+              "knobs.sh: no CUDA compiler nonesuch: install the CUDA Toolkit, "
+              "or set NVCC to where it is\n");
 }
 
 TEST_F(Capture, RecordsAllPeersInOneTranscript) {
@@ -380,6 +425,15 @@ TEST_F(Capture, RecordsAllPeersInOneTranscript) {
         << text;
     program("exit 77\n");
     EXPECT_EQ(capture("peers").status, 1);
+    tool("nvcc", "echo 'warning: old'; echo 'error: broken'; exit 1\n");
+    const std::string peers = quoted(root() / "research/peers/run.sh");
+    EXPECT_EQ(runThere(peers).err,
+              "peers/run.sh: research/peers/bulk_peers.cu does not build: "
+              "error: broken\n");
+    fs::remove_all(root() / "build");
+    writeFile(root() / "build", "a file, no folder\n");
+    EXPECT_NE(runThere(peers).err.find("peers/run.sh: cannot make a folder"),
+              std::string::npos);
 }
 
 TEST_F(Capture, FingerprintsCodeAndNotComments) {

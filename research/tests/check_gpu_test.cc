@@ -44,8 +44,8 @@ class CheckGpu : public StandIns {
    protected:
     CheckGpu()
         : StandIns({"research/check_gpu.sh", "research/sanitize.sh",
-                    "research/racecheck.awk", "research/reduced/reduce.sh",
-                    "evidence/capture.sh"}) {
+                    "research/reason.sh", "research/racecheck.awk",
+                    "research/reduced/reduce.sh", "evidence/capture.sh"}) {
         writeFile(root() / "tiny/tiny.cu", kLesson);
         variants(kVariants);
         writeFile(root() / "research/mutants/not-on-gpu.txt",
@@ -198,7 +198,7 @@ TEST_F(CheckGpu, FailsWhereTheLessonDoes) {
     program(kProgram);
     tool("compute-sanitizer", "echo '========= ERROR SUMMARY: 1 errors'\n");
     EXPECT_TRUE(has(check().out, "sanitizers: failed"));
-    tool("nvcc", "echo 'error: broken' >&2; exit 1\n");
+    tool("nvcc", "echo warning >&2; echo 'error: broken' >&2; exit 1\n");
     EXPECT_NE(check().err.find("tiny: builds: failed: error: broken"),
               std::string::npos);
 }
@@ -256,6 +256,19 @@ TEST_F(CheckGpu, NeedsAGpuAndItsTools) {
     tool("nvidia-smi", "exit 9\n");
     EXPECT_NE(check().err.find("nvidia-smi finds no GPU 0: make check is what"),
               std::string::npos);
+    std::filesystem::remove(dir_.path() / "bin/nvidia-smi");
+    const Outcome bare =
+        runWithout("nvidia-smi", ::quoted(root() / "research/check_gpu.sh") +
+                                     " tiny/tiny.cu");
+    EXPECT_EQ(bare.status, 1);
+    EXPECT_EQ(bare.err.find("check_gpu.sh: no nvidia-smi, which comes with"),
+              0u)
+        << bare.err;
+    const Outcome sanitize =
+        runThere(::quoted(root() / "research/sanitize.sh"));
+    EXPECT_EQ(sanitize.status, 1);
+    EXPECT_EQ(sanitize.err.find("usage: research/sanitize.sh LESSON.cu"), 0u)
+        << sanitize.err;
     std::filesystem::remove(root() / "build/check_claims");
     EXPECT_NE(check().err.find("no build/check_claims: run make check-gpu"),
               std::string::npos);
@@ -477,6 +490,32 @@ TEST_F(Repeat, FailsWhereARunDoes) {
         repeat("echo 'FAILED: tiny' >&2; exit $((N / 3))\n");
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(outcome.err, "repeat.sh: tiny fails: FAILED: tiny\n");
+    EXPECT_EQ(repeat("exit 9\n").err, "repeat.sh: tiny fails: exit status 9\n");
+}
+
+TEST_F(Repeat, SaysWhyARunFailedOnAFullDiskToo) {
+    repeat("");
+    writeFile(root() / "build/tiny",
+              "#!/bin/sh\necho 'FAILED: no room' >&2; exit 1\n");
+    const Outcome outcome =
+        run("(trap '' XFSZ; ulimit -f 0; " +
+            ::quoted(root() / "research/repeat.sh") + " tiny 2>&1) | cat");
+    EXPECT_NE(outcome.out.find("repeat.sh: tiny fails: FAILED: no room\n"),
+              std::string::npos)
+        << outcome.out;
+}
+
+TEST_F(Repeat, NeedsANameAndAPlaceToWriteTo) {
+    const std::string script = ::quoted(root() / "research/repeat.sh");
+    const Outcome nameless = runThere(script);
+    EXPECT_EQ(nameless.status, 1);
+    EXPECT_EQ(nameless.err.find("repeat.sh: name what to run"), 0u);
+    writeFile(root() / "build", "a file, no folder\n");
+    const Outcome outcome = runThere(script + " tiny");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find("repeat.sh: cannot make a folder in build/"),
+              std::string::npos)
+        << outcome.err;
 }
 
 }  // namespace

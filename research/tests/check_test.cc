@@ -24,8 +24,16 @@ class Check : public testing::Test {
         std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     }
     Outcome check(const std::string &arguments) {
-        return run("script=$PWD/research/check.sh; cd " + quoted(dir_.path()) +
-                   " && \"$script\" " + arguments);
+        return run(script() + " " + arguments);
+    }
+    // A copy, as it works in the folder above its own.
+    std::string script() const {
+        const std::filesystem::path copy = dir_.path() / "research/check.sh";
+        std::filesystem::create_directories(copy.parent_path());
+        std::filesystem::copy_file(
+            "research/check.sh", copy,
+            std::filesystem::copy_options::overwrite_existing);
+        return quoted(copy);
     }
     const TempDir dir_;
 };
@@ -74,6 +82,19 @@ TEST_F(Check, CountsASkippedTestAsAFailure) {
             "echo '<testcase result=\"skipped\">' >>\"${GTEST_OUTPUT#xml:}\"");
     EXPECT_NE(check("one").out.find("\n1 passed, 1 failed\n"),
               std::string::npos);
+}
+
+TEST_F(Check, FailsWhereTheVerdictCannotBeWritten) {
+    program("one", 3, 0);
+    EXPECT_EQ(check("one").status, 0);
+    EXPECT_EQ(check("one >/dev/full").status, 1);
+}
+
+TEST_F(Check, FailsWithoutATest) {
+    const Outcome outcome = check("");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err.find("check.sh: name the test programs"), 0u);
 }
 
 TEST_F(Check, RunsEachPartOnce) {

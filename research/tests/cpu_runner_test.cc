@@ -14,9 +14,11 @@
 namespace {
 
 constexpr const char *kSource = "research/tests/planted_faults.cu";
-constexpr const char *kFirstLine =
+constexpr const char *kFirstLines =
     "These are the CPU's answers: no time is measured, and nothing of it may "
-    "be published.\n";
+    "be published.\n"
+    "nan stands where a time would; sizes are reduced, whatever the labels "
+    "say.\n";
 
 // The kernels as built for the runner's build plain, asan or tsan, once.
 const std::filesystem::path &planted(const std::string &build) {
@@ -43,7 +45,7 @@ TEST_P(SoundKernel, PassesSilentlyEverywhere) {
                 runOnCpu(planted(build), schedule, GetParam());
             EXPECT_EQ(outcome.status, 0);
             EXPECT_EQ(outcome.err, "");
-            EXPECT_EQ(outcome.out, kFirstLine);
+            EXPECT_EQ(outcome.out, kFirstLines);
         }
 }
 
@@ -255,6 +257,8 @@ TEST(Build, SaysWhatIsMissing) {
              {"CXX=nothing " + build + "plain", "no C\\+\\+ compiler nothing"},
              {"NVCC=nothing " + build + "plain",
               "no CUDA compiler nothing: install"},
+             {"TMPDIR=/nonexistent " + build + "plain",
+              "names no include folder; it says: .*/nonexistent"},
              {build + "plain none.cu build/none", "none.cu cannot be read"},
              {build + "plain atomics/atomics.cu", "name the program"}}) {
         const Outcome outcome = run(command);
@@ -273,6 +277,45 @@ TEST(Reduce, AppliesEveryCommandOrSaysWhichDoesNot) {
         EXPECT_EQ(outcome.status, 1) << bad;
         EXPECT_EQ(outcome.out, "") << bad;
         EXPECT_NE(lineWith(outcome.err, "^reduce.sh: the expression: "), "")
+            << outcome.err;
+    }
+}
+
+// Without the list of knobs, no command may fail to apply: what lets a turned
+// knob be must not let a command go stale.
+TEST(Reduce, AppliesEveryCommandToTheLessonsAsTheyAre) {
+    const TempDir dir;
+    std::filesystem::copy("research/reduced", dir.path() / "reduced");
+    ASSERT_FALSE(lessons().empty());
+    for (const std::string &lesson : lessons()) {
+        const Outcome outcome = run(quoted(dir.path() / "reduced/reduce.sh") +
+                                    " " + lesson + ".cu");
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+    }
+}
+
+TEST(Reduce, LeavesTheKnobsOnceTheReaderTurnedOneAndNoOtherConstant) {
+    const TempDir dir;
+    const std::filesystem::path lesson = dir.path() / "sum_ladder.cu";
+    const auto reduce = [&](const std::string &expression) {
+        return run("sed '" + expression + "' atomics/sum_ladder.cu >" +
+                   quoted(lesson) + " && research/reduced/reduce.sh " +
+                   quoted(lesson));
+    };
+    for (const char *value : {"2", "4"}) {
+        const Outcome kept = reduce("s/kLoadsInFlight = 8;/kLoadsInFlight = " +
+                                    std::string(value) + ";/");
+        EXPECT_EQ(kept.status, 0) << kept.err;
+        EXPECT_NE(lineWith(kept.out, std::string("kLoadsInFlight = ") + value),
+                  "");
+        EXPECT_NE(lineWith(kept.out, "kBlocksPerSm = 8;"), "");
+        EXPECT_NE(lineWith(kept.out, "kThreadsPerBlock = 64;"), "");
+    }
+    for (const char *other :
+         {"s/kSamples = 7/kSamples = 5/", "s/kLoadsInFlight/kLoadsAtOnce/"}) {
+        const Outcome outcome = reduce(other);
+        EXPECT_EQ(outcome.status, 1) << other;
+        EXPECT_NE(lineWith(outcome.err, "no longer applies"), "")
             << outcome.err;
     }
 }

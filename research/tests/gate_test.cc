@@ -916,8 +916,10 @@ TEST(Program, WritesSnippetsReadyToPaste) {
     const Outcome outcome = runGate(tree, "--snippets blocked");
     EXPECT_EQ(outcome.status, 2);
     EXPECT_EQ(outcome.err,
-              "gate: blocked/alpha/add.cu cannot be written (Not "
-              "a directory); it is as it was\n");
+              "gate: blocked/alpha cannot be made (Not a directory)\n");
+    std::filesystem::create_symlink("nowhere", tree.root() + "/dangling");
+    EXPECT_NE(runGate(tree, "--snippets dangling").err.find("File exists"),
+              std::string::npos);
 }
 
 // --- damage by the thousand ---

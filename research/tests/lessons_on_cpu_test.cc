@@ -3,7 +3,9 @@
 // Every lesson of the Makefile's list passes on the CPU, on its reduced copy:
 // plain under many schedules, and under AddressSanitizer with UBSan and under
 // ThreadSanitizer.
+// And so does a lesson whose knob a reader has turned.
 
+#include "knobs.h"
 #include "on_cpu.h"
 
 #include <gtest/gtest.h>
@@ -43,5 +45,30 @@ INSTANTIATE_TEST_SUITE_P(Lessons, LessonOnCpu,
                                           testing::Values("plain", "asan",
                                                           "tsan")),
                          testName);
+
+class KnobOnCpu : public testing::TestWithParam<Knob> {};
+
+// Whoever has no GPU does the exercises here.
+TEST_P(KnobOnCpu, PassesAtEveryValueThatBuilds) {
+    const TempDir dir;
+    const std::filesystem::path source =
+        dir.path() / (baseName(GetParam().lesson) + ".cu");
+    const std::filesystem::path program = dir.path() / "lesson";
+    for (const std::string &value : GetParam().sound) {
+        SCOPED_TRACE(value);
+        writeFile(source, turned(GetParam(), value));
+        const Outcome built = buildForCpu("plain", ::quoted(source), program);
+        ASSERT_EQ(built.status, 0) << built.err;
+        const Outcome outcome = runOnCpu(program, "forward");
+        EXPECT_EQ(outcome.status, 0);
+        EXPECT_EQ(outcome.err, "");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Knobs, KnobOnCpu, testing::ValuesIn(readKnobs()),
+                         [](const testing::TestParamInfo<Knob> &info) {
+                             return baseName(info.param.lesson) + "_" +
+                                    info.param.constant;
+                         });
 
 }  // namespace

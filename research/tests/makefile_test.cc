@@ -108,6 +108,22 @@ TEST_F(Makefile, SaysHowEachRunEnded) {
     EXPECT_FALSE(holds(failed.err, "run-cpu"));
 }
 
+TEST_F(Makefile, SaysWhyARunFailedOnAFullDiskToo) {
+    program("echo 'The results could not be written.' >&2; exit 1\n");
+    EXPECT_EQ(make("atomics").status, 0);
+    const Outcome ran =
+        run("(trap '' XFSZ; ulimit -f 0; " +
+            quoted(root() / "research/run.sh") + " atomics 2>&1) | cat");
+    EXPECT_EQ(ran.out,
+              "The results could not be written.\natomics: failed (exit 1)\n");
+}
+
+TEST_F(Makefile, RunsNothingWithoutAName) {
+    const Outcome outcome = run(quoted(root() / "research/run.sh"));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_TRUE(holds(outcome.err, "run.sh: name what to run")) << outcome.err;
+}
+
 TEST_F(Makefile, RunsThePeersAndBuildsThemAgainWhenALessonChanged) {
     tool("nvidia-smi", "echo 9.0\n");
     const Outcome first = make("peers");

@@ -58,6 +58,18 @@ class StandIns : public testing::Test {
                    ":$PATH; export PATH; unset NVCC CUDA_VISIBLE_DEVICES; " +
                    "timeout 100 " + command);
     }
+    // The same on a machine that lacks a command; the stand-ins are there.
+    Outcome runWithout(const std::string &missing, const std::string &command) {
+        return runThere(
+            "sh -c 'mkdir \"$2\"; IFS=:; for folder in $PATH; do "
+            "[ \"$folder\" = \"$1\" ] || "
+            "ln -s \"$folder\"/* \"$2\" 2>/dev/null; done; "
+            "rm -f \"$2/$3\"; PATH=$1:$2; shift 3; "
+            "exec \"$@\"' sh " +
+            quoted(dir_.path() / "bin") + " " +
+            quoted(dir_.path() / ("no " + missing)) + " " + missing + " " +
+            command);
+    }
     TempDir dir_;
 };
 
