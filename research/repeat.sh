@@ -5,10 +5,12 @@
 #
 # Runs each build/NAME five times, in fresh processes, and prints its tables
 # again, of every figure the median over the processes, and behind ~ the spread
-# over them in percent of it. ! stands behind a figure that spreads by more than
-# 3 percent and by more than the program printed. That is the last column, where
-# the table has a column spread_%; a table named spread is the spread of each
-# figure at the same place of the others. Exit status 1 if a run fails.
+# over them in percent of it. * stands behind a figure that the program marks, in
+# one process at least, as near the launch floor, and ! behind another that
+# spreads by more than 3 percent and by more than the program printed. That is the
+# last column, where the table has a column spread_%; a table named spread is the
+# spread of each figure at the same place of the others. Exit status 1 if a run
+# fails.
 
 set -u
 LC_ALL=C
@@ -61,6 +63,7 @@ for name; do
             if (!((section, label) in known)) columns[section] = columns[section] " " label
             known[section, label] = 1
             values[$1] = values[$1] " " $2
+            if ($2 ~ /\*$/) starred[$1] = 1
         }
         END {
             numSections = split(sections, s, " ")
@@ -86,9 +89,10 @@ for name; do
                         if ((place column[k]) in values) {
                             cell = sprintf("%.6g", median(place column[k]))
                             mark = spread > 3 && spread > printed + 0 ? "!" : ""
+                            if ((place column[k]) in starred) mark = "*"
                             cell = cell sprintf("~%.1f%s", spread, mark)
                             ++figures
-                            marked += mark != ""
+                            marked += mark == "!"
                         }
                         line = line sprintf(" %15s", cell)
                     }

@@ -466,11 +466,11 @@ TEST_F(Repeat, SetsTheSpreadOverProcessesBesideThePrintedOne) {
               "==\n"
               "             row              ms              us            GB/s"
               "  printed_%\n"
-              "               8       1.3~30.8!        3~133.3!         100~0.0"
+              "               8       1.3~30.8!        3~133.3*         100~0.0"
               "        2.3\n"
               "              16        10.3~3.9               -          -5~0.0"
               "         99\n"
-              "\ntiny: 5 figures, 2 marked\n");
+              "\ntiny: 5 figures, 1 marked\n");
 }
 
 TEST_F(Repeat, KnowsATableOfSpreads) {
