@@ -162,12 +162,12 @@ build/tests/claims_test: research/gate/read.cc $(GATE_HEADERS) \
 	research/claims/code.h
 build/tests/claims_test: PARTS = research/gate/read.cc
 build/tests/gate_test: $(GATE_PARTS) $(GATE_HEADERS) build/gate
-build/tests/gate_test: PARTS = -O0 -g -fsanitize=address,undefined \
+build/tests/gate_test: PARTS = -g -fsanitize=address,undefined \
 	-fno-sanitize-recover=all $(GATE_PARTS)
 
 # Tests: GoogleTest programs that need no GPU; :N runs one in N parts. PARTS are
 # further sources.
-TESTS := mutants_test:6 lessons_on_cpu_test:9 cpu_runner_test builds_test \
+TESTS := mutants_test:6 lessons_on_cpu_test:9 cpu_runner_test builds_test:2 \
 	capture_test check_gpu_test:3 check_test claims_test figures_test gate_test \
 	makefile_test $(NAMES:%=%_test)
 test_names := $(foreach t,$(TESTS),$(firstword $(subst :, ,$t)))
@@ -176,7 +176,7 @@ build/tests/%: research/tests/%.cc $(wildcard research/tests/*.h) | build
 	@mkdir -p $(@D)
 	$(need_cxx)
 	$(need_gtest)
-	$(CXX) $(CXXFLAGS) -o $@ $< $(PARTS) -lgtest -lgtest_main -pthread
+	$(CXX) $(CXXFLAGS) -O0 -o $@ $< $(PARTS) -lgtest -lgtest_main -pthread
 check: cpu-builds $(test_names:%=build/tests/%) ## every test that needs no GPU
 	@research/check.sh $(TESTS:%=build/tests/%)
 

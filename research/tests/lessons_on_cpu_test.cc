@@ -49,12 +49,13 @@ INSTANTIATE_TEST_SUITE_P(Lessons, LessonOnCpu,
 class KnobOnCpu : public testing::TestWithParam<Knob> {};
 
 // Whoever has no GPU does the exercises here.
-TEST_P(KnobOnCpu, PassesAtEveryValueThatBuilds) {
+TEST_P(KnobOnCpu, PassesAtItsEnds) {
     const TempDir dir;
     const std::filesystem::path source =
         dir.path() / (baseName(GetParam().lesson) + ".cu");
     const std::filesystem::path program = dir.path() / "lesson";
-    for (const std::string &value : GetParam().sound) {
+    for (const std::string &value :
+         {GetParam().sound.front(), GetParam().sound.back()}) {
         SCOPED_TRACE(value);
         writeFile(source, turned(GetParam(), value));
         const Outcome built = buildForCpu("plain", ::quoted(source), program);
