@@ -23,7 +23,9 @@
 # skipped: skipped is what this machine cannot run. Exit status 1 if any failed.
 #
 # Variants are built as many at a time as there are processors. GPU_JOBS of them
-# run at a time, 8 unless set: nothing here is timed.
+# run at a time, 8 unless set: nothing here is timed. Each may take GPU_SECONDS,
+# 5 unless set. One that takes longer runs again at the end, alone: beside others
+# that hang, a sound program is slow, too.
 
 set -u
 LC_ALL=C
@@ -34,8 +36,9 @@ NVCC=${NVCC:-nvcc}
 export NVCC
 
 # What follows, up to "main", is for the jobs, each a start of this script:
-# --lesson LESSON.cu 0 SLOT, or --variant LESSON.cu LINE SLOT. A job leaves in
-# $work/NAME.LINE/result lines VERDICT|WHAT TO PRINT.
+# --lesson LESSON.cu 0 SLOT, --variant LESSON.cu LINE SLOT, or --alone for the
+# same again. A job leaves in $work/NAME.LINE/result lines VERDICT|WHAT TO PRINT,
+# or a file again in place of them.
 
 # Runs a command on the card for at most so many seconds; then kills it.
 card() {
@@ -92,14 +95,15 @@ check_lesson() {
     esac
 }
 
-# Builds and runs the variant in $dir/$name.cu; prints how that ended.
+# Builds the variant in $dir/$name.cu, unless that is done, and runs it; prints how
+# that ended.
 ending() {
     # shellcheck disable=SC2086 # The flags of the Build line are words.
-    "$NVCC" $flags -lineinfo -o "$dir/$name" "$dir/$name.cu" >"$dir/log" 2>&1 || {
+    [ "$job" = --alone ] || "$NVCC" $flags -lineinfo -o "$dir/$name" "$dir/$name.cu" >"$dir/log" 2>&1 || {
         echo compiler
         return
     }
-    card 5 "$dir/$name" >/dev/null 2>"$dir/log"
+    card "$GPU_SECONDS" "$dir/$name" >/dev/null 2>"$dir/log"
     status=$?
     case $status in
         0) [ "$outcome" != holds ] || { echo passes; return; } ;;
@@ -112,6 +116,7 @@ ending() {
         case $? in
             0) ;;
             1) echo $tool; return ;;
+            3) echo time-limit; return ;;
             *) echo no-tool; return ;;
         esac
     done
@@ -133,6 +138,11 @@ check_variant() {
     else
         ended=does-not-apply
     fi
+    rm -f "$dir/again"
+    if [ "$job/$ended" = --variant/time-limit ]; then
+        : >"$dir/again"
+        return
+    fi
     of=failed
     case ${outcome%%:*}/$ended in
         */not-asked) of=none ;;
@@ -147,18 +157,19 @@ check_variant() {
 }
 
 case ${1-} in
-    --lesson | --variant)
+    --lesson | --variant | --alone)
+        job=$1
         lesson=$2
         number=$3
         slot=$(($4 % GPU_JOBS))
         name=$(basename "$lesson" .cu)
         dir=$work/$name.$number
-        mkdir "$dir" || exit 1
+        [ "$job" = --alone ] || mkdir "$dir" || exit 1
         flags=$(evidence/capture.sh --build-line "$lesson") || exit 1
         flags=${flags#nvcc }
         flags=${flags% -o *}
         minimum=$(sed -n 's|^// Needs: compute capability \([0-9]*\)\.\([0-9]\).*|\1\2|p' "$lesson")
-        if [ "$1" = --variant ]; then
+        if [ "$job" != --lesson ]; then
             check_variant
         elif [ "$capability" -lt "$minimum" ]; then
             result skipped "builds: skipped, it needs a newer GPU than this"
@@ -166,7 +177,7 @@ case ${1-} in
             check_lesson
         fi
         # Programs are large.
-        rm -f "$dir/native" "$dir/ptx" "$dir/reduced" "$dir/$name"
+        [ -e "$dir/again" ] || rm -f "$dir/native" "$dir/ptx" "$dir/reduced" "$dir/$name"
         exit 0
         ;;
 esac
@@ -191,7 +202,8 @@ capability=$(ask_gpu compute_cap | tr -d .) && [ -n "$capability" ] ||
 memory=$(ask_gpu memory.used)
 work=$(mktemp -d build/check-gpu.XXXXXX) || die "cannot make a folder in build/"
 GPU_JOBS=${GPU_JOBS:-8}
-export work GPU_JOBS capability
+GPU_SECONDS=${GPU_SECONDS:-5}
+export work GPU_JOBS GPU_SECONDS capability
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -203,6 +215,10 @@ trap 'exit 1' HUP INT TERM
     done
 } | awk '{print $0, NR}' >"$work/jobs"
 xargs -n 4 -P "$(nproc)" research/check_gpu.sh <"$work/jobs" || die "a job could not be run"
+while read -r _ lesson line slot; do
+    [ ! -e "$work/$(basename "$lesson" .cu).$line/again" ] ||
+        research/check_gpu.sh --alone "$lesson" "$line" "$slot" </dev/null || die "a job could not be run"
+done <"$work/jobs"
 
 # Prints results and counts them.
 conclude() {
@@ -249,5 +265,6 @@ echo "passed: $(count passed)"
 echo "failed: $(count failed)"
 echo "skipped: $(count skipped)"
 echo "not_asked: $(count none)"
+echo "time_limit_s: $GPU_SECONDS"
 printf '\n%s passed, %s failed, %s skipped\n' "$(count passed)" "$(count failed)" "$(count skipped)"
 [ "$(count failed)" -eq 0 ] && [ "$(count passed)" -gt 0 ]

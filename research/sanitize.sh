@@ -8,7 +8,8 @@
 # transcript's sanitizer field says: each tool and its number of reports, and
 # behind a number other than 0 the record of research/CLAIMS.md that explains
 # them. Exit status 1 if reports are not explained or the program fails, 2 if a
-# tool cannot run here; the last line on stderr then says why.
+# tool cannot run here, 3 if it takes too long; the last line on stderr then
+# says why.
 
 set -u
 LC_ALL=C
@@ -49,6 +50,10 @@ for tool; do
         grep '^=' "$log" | head -n 40 >&2
         echo "$tool reports $reports faults in the reduced copy of $lesson" >&2
         exit 1
+    fi
+    if [ $status -eq 137 ]; then
+        echo "the reduced copy of $lesson takes more than a minute under $tool" >&2
+        exit 3
     fi
     if [ $status -ne 0 ]; then
         echo "the reduced copy of $lesson exits $status under $tool" >&2

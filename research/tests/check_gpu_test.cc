@@ -22,7 +22,8 @@ const char kProgram[] =
     "[ -n \"${CUDA_VISIBLE_DEVICES-7}\" ] || { "
     "echo 'No CUDA GPU to run on (hidden): do.' >&2; exit 1; }\n"
     "case $kFault in 1) echo 'FAILED: tiny' >&2; exit 1;; 2) sleep 30;;\n"
-    "6) exit 1;; 7) kill -SEGV $$;; esac\n"
+    "6) exit 1;; 7) kill -SEGV $$;;\n"
+    "8) [ -e \"$0.slow\" ] || { : >\"$0.slow\"; sleep 30; };; esac\n"
     "printf 'Day 0: tiny\\n\\n== device: what this ran on ==\\n"
     "gpu: NVIDIA T1000\\nsms: 14\\n\\nAll checks passed.\\n' 2>/dev/null || "
     "{ echo 'The results could not be written to stdout.' >&2; exit 1; }\n";
@@ -56,6 +57,8 @@ class CheckGpu : public StandIns {
         card("7.5", "0");
         tool(
             "compute-sanitizer",
+            "if grep -q kFault=9 \"$3\" && [ ! -e \"$3.slow\" ]; then\n"
+            ": >\"$3.slow\"; exit 137; fi\n"
             "n=0; case $2 in memcheck) grep -q kFault=3 \"$3\" && n=1;;\n"
             "racecheck) grep -q kFault=4 \"$3\" && n=2;; esac\n"
             "echo \"========= ERROR SUMMARY: $n errors\"; \"$3\" >/dev/null\n");
@@ -76,7 +79,8 @@ class CheckGpu : public StandIns {
         std::filesystem::permissions(file, std::filesystem::perms::owner_all);
     }
     Outcome check() {
-        return runThere(quoted(root() / "research/check_gpu.sh") +
+        return runThere("env GPU_SECONDS=1 " +
+                        quoted(root() / "research/check_gpu.sh") +
                         " tiny/tiny.cu");
     }
     // Runs with one more or another variant, which must be the only failure.
@@ -118,7 +122,8 @@ TEST_F(CheckGpu, SaysHowEverythingEnded) {
                   "== left: behind all these runs ==\nprocesses: 0\n"
                   "card: passed\n\n"
                   "== total: all of the above ==\n"
-                  "passed: 13\nfailed: 0\nskipped: 0\nnot_asked: 3\n\n"
+                  "passed: 13\nfailed: 0\nskipped: 0\nnot_asked: 3\n"
+                  "time_limit_s: 1\n\n"
                   "13 passed, 0 failed, 0 skipped\n");
     for (const auto &entry :
          std::filesystem::directory_iterator(root() / "build"))
@@ -167,6 +172,14 @@ TEST_F(CheckGpu, FailsWhereAVariantEndsOtherwise) {
                   "compiler");
     expectFailure("odd :: s/constexpr int kF.*/#error x/ :: plain: x",
                   "compiler");
+}
+
+// What takes too long beside others may be sound: it is asked again, alone.
+TEST_F(CheckGpu, AsksAgainWhatTookTooLong) {
+    expectFailure("odd :: s/kFault = 0/kFault = 8/ :: plain: x", "survives");
+    expectFailure("odd :: s/kFault = 0/kFault = 9/ :: asan: x", "survives");
+    variants("slow :: s/kFault = 0/kFault = 8/ :: holds\n");
+    EXPECT_EQ(check().status, 0);
 }
 
 TEST_F(CheckGpu, FailsWhereAVariantDoesNotApply) {
