@@ -69,7 +69,8 @@ build/$(notdir $1): $1.cu build/$(notdir $1).flags
 build/$(notdir $1).ptx: $1.cu build/$(notdir $1).flags
 	$$(need_nvcc)
 	$$(need_ccbin)
-	"$(NVCC)" $(NVCCFLAGS) -arch=$(call arch,$1.cu) -ptx -o $$@ $1.cu && [ -s $$@ ]
+	"$(NVCC)" $(NVCCFLAGS) -arch=$(call arch,$1.cu) -ptx -o $$@ $1.cu
+	@[ -s $$@ ] || { echo "Cannot write $$@: is the disk full?" >&2; exit 1; }
 # Rewritten, and so newer, only when the command has changed.
 build/$(notdir $1).flags: FORCE | build
 	@echo '$(NVCC) $(NVCCFLAGS) $(NVCC_CCBIN) $(call arch,$1.cu)' | \

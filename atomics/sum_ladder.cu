@@ -28,10 +28,11 @@
 // float holds exactly, so the order of the adds cannot matter, the check is
 // bitwise equality, and each element is the 1 of exactly one phase: the loss of
 // any one changes an answer. The blind spot: an element read twice makes up for
-// a lost one that lies a multiple of P away. So a NaN among ones must come out
-// of every sum, too, wherever it stands of three places. The rungs are timed on
-// ones, whose sum is exact, too, in all kernels that are run on them. Only then
-// come values that do round, to count how many different answers 20 runs give.
+// a lost one that lies a multiple of P away, which is any where P is 1. Three
+// elements are safe from that: a NaN at the first, the middle or the last place
+// must come out of every sum. The rungs are timed on ones, whose sum is exact,
+// too, in all kernels that are run on them. Only then come values that do
+// round, to count how many different answers 20 runs give.
 //
 // Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o sum_ladder sum_ladder.cu

@@ -114,8 +114,9 @@ static_assert(kStages * (kTileVectors * sizeof(float4) + 8) <= 48 * 1024,
               "would not fit in static shared memory");
 
 // Up to this many steps an element, a block takes one tile and is done; beyond,
-// as many blocks as run at once go through all tiles. At 8 steps that is faster
-// on an H200; why, we have not shown. Set this to 0 to see it.
+// as many blocks as run at once go through all tiles. We chose that by trying
+// both on an H200; no transcript has it, and why it is so we have not shown.
+// Set this to 0 to see what it does on yours.
 constexpr int kLightIters = 16;
 
 // The same tile loop without bulk copies: so many threads compute, so many

@@ -14,6 +14,10 @@ cd "$(dirname "$0")/.." || exit 1
     exit 1
 }
 failed=0
+[ -e /dev/fd/1 ] || {
+    echo "run.sh: stdout is closed: give it somewhere to write to" >&2
+    exit 1
+}
 # Complaints pass through no file: a full disk must not swallow them.
 exec 3>&1
 for name; do

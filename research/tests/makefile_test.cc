@@ -119,6 +119,11 @@ TEST_F(Makefile, SaysWhyARunFailedOnAFullDiskToo) {
 }
 
 TEST_F(Makefile, RunsNothingWithoutAName) {
+    const Outcome closed =
+        run(quoted(root() / "research/run.sh") + " atomics >&-");
+    EXPECT_EQ(closed.status, 1);
+    EXPECT_EQ(closed.err,
+              "run.sh: stdout is closed: give it somewhere to write to\n");
     const Outcome outcome = run(quoted(root() / "research/run.sh"));
     EXPECT_EQ(outcome.status, 1);
     EXPECT_TRUE(holds(outcome.err, "run.sh: name what to run")) << outcome.err;
@@ -185,7 +190,9 @@ TEST_F(Makefile, LeavesNothingHalfWritten) {
     EXPECT_NE(make("sass-atomics").status, 0);
     EXPECT_FALSE(fs::exists(root() / "build/atomics.sass"));
     tool("nvcc", "exit 0\n");
-    EXPECT_NE(make("ptx-atomics").status, 0);
+    const Outcome ptx = make("ptx-atomics");
+    EXPECT_NE(ptx.status, 0);
+    EXPECT_TRUE(holds(ptx.err, "Cannot write build/atomics.ptx: is the disk"));
 }
 
 TEST_F(Makefile, SaysThatItCannotWrite) {
