@@ -54,8 +54,9 @@ need_cxx = @command -v "$(firstword $(CXX))" >/dev/null || { echo "No C++\
  compiler '$(CXX)': install g++, or name it: make CXX=..." >&2; exit 1; }
 # nvcc leaves the host's part of a lesson to this.
 ccbin = $(or $(NVCC_CCBIN),g++)
-need_ccbin = $(if $(findstring -ccbin,$(NVCCFLAGS)),,@command -v "$(ccbin)" \
-	>/dev/null || { echo "No host compiler '$(ccbin)' for nvcc: install g++, or\
+need_ccbin = $(if $(findstring -ccbin,$(NVCCFLAGS)\
+ $(NVCC_PREPEND_FLAGS) $(NVCC_APPEND_FLAGS)),,@[ -d "$(ccbin)" ] || \
+	command -v "$(ccbin)" >/dev/null || { echo "No host compiler '$(ccbin)' for nvcc: install g++, or\
  name it: make NVCC_CCBIN=..." >&2; exit 1; })
 need_gtest = @echo '\#include <gtest/gtest.h>' | \
 	$(CXX) -E -x c++ - >/dev/null 2>&1 || { echo "No GoogleTest for\

@@ -24,8 +24,8 @@
 // one before it left. Totals so stay integers of at most 2^23, which a float
 // holds exactly in any order, and a lost add leaves its address wrong. An odd
 // number of launches is timed, so their sum is not zero, and launches that did
-// nothing would show. The blind spot: a lost +1 and a lost
-// -1 at one address, in two launches, cancel out.
+// nothing would show. The blind spot: a lost +1 and a lost -1 at one address,
+// in two launches, cancel out.
 //
 // Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o contention contention.cu

@@ -430,8 +430,8 @@ __device__ inline void startCopy(const float4 *in, unsigned vectors,
 // thread. The block waits for its tile by parity, as in part one's
 // pipelineRoleBarrier, takes it to registers and hands the buffer back before
 // it computes: the next copy runs during the arithmetic, so one buffer is
-// enough to have both at once. Every wait polls: wait_parity asks again until
-// the phase is over. __syncthreads() does not.
+// enough to have both at once. wait_parity polls: it asks again until the phase
+// is over.
 //
 // Handing back takes one line more than in part one. __syncthreads() orders the
 // reads before it and what threads do after it. But the copy is made by no

@@ -164,6 +164,10 @@ TEST_F(Makefile, SaysWhichToolIsMissing) {
     EXPECT_NE(host.status, 0);
     EXPECT_TRUE(holds(host.err, "No host compiler 'nonesuch' for nvcc"));
     EXPECT_EQ(make("atomics NVCCFLAGS='-ccbin elsewhere'").status, 0);
+    for (const char *sound :
+         {"NVCC_CCBIN=/usr/bin",
+          "NVCC_CCBIN=nonesuch NVCC_PREPEND_FLAGS='-ccbin elsewhere'"})
+        EXPECT_EQ(make("atomics " + std::string(sound)).status, 0) << sound;
     for (const char *source : {"shell.h", "x_test.cc"})
         writeFile(root() / "research/tests" / source, "");
     for (const char *target : {"build/gate", "build/check_claims",
