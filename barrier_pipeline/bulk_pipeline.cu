@@ -791,10 +791,11 @@ void report(const char *const *rows, const Bench &b, size_t n, int iters,
                        : figure("%.2f", teraFmas(work, ms), ok[k], marked),
             isLimit(k) || !limitsCount
                 ? none
-                : figure("%.1f", 100 * roofMs / ms, ok[k] && limitsOk, marked),
-            isLimit(k)
-                ? none
-                : figure("%.3f", plainMs / ms, ok[k] && plainsOk, marked),
+                : figure("%.1f", 100 * roofMs / ms, ok[k] && limitsOk,
+                         marked || nearFloor(roofMs, b.floorMs)),
+            isLimit(k) ? none
+                       : figure("%.3f", plainMs / ms, ok[k] && plainsOk,
+                                marked || nearFloor(plainMs, b.floorMs)),
             isFastest(k, times, ok, b.floorMs) ? "yes" : none,
             figure("%.1f", spreadPercent(times[k]), ok[k])};
         static_assert(std::size(cells) == std::size(kColumns),

@@ -224,6 +224,30 @@ TEST(Report, TakesTheCopyForALimitAsItIs) {
     EXPECT_EQ(rowOf(table, "bulk@256Mi")[4], "94.6");
 }
 
+// A share of a marked figure is marked, too.
+TEST(Report, MarksWhatIsDividedByAMarkedFigure) {
+    Timing times[kNumKernels];
+    bool ok[kNumKernels];
+    std::copy(kTimes, kTimes + kNumKernels, times);
+    std::fill(ok, ok + kNumKernels, true);
+    Bench b = bench();
+    b.maxElems = 250000000;
+    b.peakTeraFmas = 1.0;
+    const auto row = [&](const char *label) {
+        return rowOf(stdoutOf([&] {
+                         report(&kRows[2 * kNumKernels], b, b.maxElems, 64,
+                                times, ok);
+                     }),
+                     label);
+    };
+    b.floorMs = 0.27f;  // Twice that lies above both limits alone.
+    EXPECT_EQ(row("element@256Mi")[4], "52.0*");
+    EXPECT_EQ(row("element@256Mi")[5], "0.600");
+    b.floorMs = 0.31f;
+    EXPECT_EQ(row("element@256Mi")[5], "0.600*");
+    EXPECT_EQ(row("element@256Mi")[1], "1.0000");
+}
+
 TEST(Report, NamesEveryRowOfASizeThatDoesNotFit) {
     const Timing times[kNumKernels] = {};
     const bool ok[kNumKernels] = {};
