@@ -3,7 +3,7 @@
 // Day 75, part two: what the asynchronous barrier is for
 //
 // Part one (barrier_pipeline.cu) replaced __syncthreads() by barriers and
-// gained nothing: threads still made the copy. From compute capability 9.0 on
+// gained nothing. There, threads made the copy. From compute capability 9.0 on
 // a single thread can start the copy of a whole tile, and the barrier counts
 // the bytes as they land. No thread loads from global memory or stores to
 // shared memory; each still reads its part of the tile. Is that worth a tile
@@ -18,8 +18,8 @@
 //
 // and two limits, measured in the same run: copyFloat4 only moves the data,
 // fmaOnly only does the arithmetic. Their larger time is the roofline. It is
-// measured, so a kernel may come out a little above it; where fmaOnly itself
-// falls short of what the chip can do, there is none.
+// measured, so a kernel may come out a little above it; where it is that of
+// fmaOnly, and fmaOnly falls short of what the chip can do, there is none.
 //
 // Held equal: data, and what is computed from each element, kIters dependent
 // fused multiply-adds. Few of them and memory sets the pace, many and the
@@ -87,8 +87,10 @@ static_assert(kSizes[kNumSizes - 1] / 4 < 1u << 31,
               "the kernels count float4s in 32 bits");
 
 // Work an element: dependent fused multiply-adds, each waiting for the last.
-// How many is a template parameter, kIters, so that the compiler knows it.
-constexpr float kMul = 0.999f;
+// How many is a template parameter, kIters, so that the compiler knows it. The
+// factor is so near 1 that two inputs stay apart even over the many steps that
+// fmaOnly takes of each.
+constexpr float kMul = 0.99999f;
 constexpr float kAdd = 0.25f;
 
 // Fused multiply-adds in a loop's body. A shorter body makes more iterations, a
@@ -114,10 +116,11 @@ static_assert(kStages * (kTileVectors * sizeof(float4) + 8) <= 48 * 1024,
               "would not fit in static shared memory");
 
 // Up to this many steps an element, a block takes one tile and is done; beyond,
-// as many blocks as run at once go through all tiles. We chose that by trying
-// both on an H200; no transcript has it, and why it is so we have not shown.
-// Set this to 0 to see what it does on yours.
+// as many blocks as run at once go through all tiles. That is how it was faster
+// on an H200; why it is so we have not shown. A knob, too: 0 for a loop at any
+// number.
 constexpr int kLightIters = 16;
+static_assert(kLightIters >= 0, "kLightIters must be at least 0");
 
 // The same tile loop without bulk copies: so many threads compute, so many
 // copy.
@@ -125,7 +128,6 @@ constexpr int kSyncTileVectors = 512;
 constexpr int kSyncConsumers = 128;
 constexpr int kSyncLoaders = 128;
 constexpr int kSyncThreads = kSyncConsumers + kSyncLoaders;
-constexpr int kSyncBlocksPerSm = 8;
 static_assert(kSyncTileVectors % kSyncConsumers == 0 &&
                   kSyncTileVectors % kSyncLoaders == 0,
               "a tile must be the same number of float4s for every thread");
@@ -152,7 +154,8 @@ constexpr std::chrono::milliseconds kPause(100);
 
 // The input is 0.00 to 0.96, again and again.
 constexpr int kPeriod = 97;
-static_assert(kTileVectors * 4 % kPeriod != 0 && 32 % kPeriod != 0,
+static_assert(kTileVectors * 4 % kPeriod != 0 &&
+                  kSyncTileVectors * 4 % kPeriod != 0 && 32 % kPeriod != 0,
               "tiles or warps would be alike, and a mix-up would not show");
 
 // What the tables are labelled with: every kernel at every size.
@@ -165,9 +168,9 @@ constexpr const char *kRows[kNumSizes * kNumKernels] = {
     "sync@64Mi",     "bulk@64Mi",    "copy@256Mi",  "fma@256Mi",
     "element@256Mi", "float4@256Mi", "plain@256Mi", "sync@256Mi",
     "bulk@256Mi"};
-constexpr const char *kColumns[] = {"kernel@size", "ms",         "GB/s",
-                                    "TFMA/s",      "roofline_%", "times_plain",
-                                    "fastest",     "spread_%"};
+constexpr const char *kColumns[] = {
+    "kernel@elements", "ms",          "GB/s",    "TFMA/s",
+    "roofline_%",      "times_plain", "fastest", "spread_%"};
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 // nvcc would warn that a barrier's constructor does not run in shared memory;
@@ -334,8 +337,9 @@ __device__ inline void storeTile(const float4 (&x)[kCount], float4 *out,
 // As many blocks as run at once go through the input together, in chunks of
 // kPlainVectors float4s a thread. While a thread computes its part of one
 // chunk, that of its next is on its way to registers: the pipeline of this
-// lesson, with registers for buffers. A warp reads 512 consecutive bytes at a
-// time. A last chunk that is ragged is left for one block. No barrier.
+// lesson, with registers for buffers. A warp reads and writes 512 consecutive
+// bytes at a time. __stcs says that nobody will read the results again. A last
+// chunk that is ragged is left for one block. No barrier.
 // Launch: kPlainThreads threads a block, any number of blocks.
 template <int kIters>
 __global__ void __launch_bounds__(kPlainThreads, kPlainBlocksPerSm)
@@ -355,7 +359,8 @@ __global__ void __launch_bounds__(kPlainThreads, kPlainBlocksPerSm)
         isWhole = first + kChunk <= vectors;
         if (isWhole) takeTile<kPlainThreads>(in + first, next);
         fmaChains<kIters>(x);
-        storeTile<kPlainThreads>(x, results, kChunk);
+        for (int k = 0; k < kPlainVectors; ++k)
+            __stcs(results + k * kPlainThreads + threadIdx.x, x[k]);
     }
     // end snippet
     for (unsigned i = first + threadIdx.x; i < vectors; i += kPlainThreads) {
@@ -444,7 +449,7 @@ __device__ inline void startCopy(const float4 *in, unsigned vectors,
 // All threads reach each __syncthreads(): the conditions are the block's. In
 // the last tile, threads past the end compute what lies in the buffer and
 // store nothing of it.
-// Launch: kBulkThreads threads, at most as many blocks as tiles.
+// Launch: kBulkThreads threads, any number of blocks.
 template <int kIters>
 __global__ void __launch_bounds__(kBulkThreads)
     pipelineBulk(const float4 *in, float4 *out, unsigned vectors) {
@@ -488,7 +493,7 @@ __global__ void __launch_bounds__(kBulkThreads)
 }
 
 // The reference: steps of the chain from each value of the period. fmaf
-// rounds once on the GPU and std::fmaf on the CPU, so both give the same bits.
+// rounds once on the GPU, and so does std::fmaf on the CPU: the same bits.
 void pipelineCpu(float (&want)[kPeriod], int steps) {
     for (int i = 0; i < kPeriod; ++i) {
         want[i] = i * 0.01f;
@@ -583,7 +588,7 @@ struct Bench {
     Wrong *d_wrong;
 };
 
-// Blocks of so many that work on parts of all, at most most, at least one each.
+// Blocks for all items, part of them each, and no more than most.
 unsigned gridFor(size_t all, size_t part, size_t most = 0x7fffffff) {
     return unsigned(std::min((all + part - 1) / part, most));
 }
@@ -605,12 +610,12 @@ int fmaSteps(const Bench &b, size_t n, int iters) {
 // Whether kernel k is there to show a limit and does not do the whole work.
 bool isLimit(int k) { return k == kCopy || k == kFma; }
 
-// Blocks of pipelineBulk that an SM holds at once.
-template <int kIters>
-int bulkBlocksPerSm() {
+// Blocks of so many threads of a kernel that an SM holds at once.
+template <typename Kernel>
+size_t blocksPerSm(Kernel kernel, int threads) {
     int blocks;
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &blocks, pipelineBulk<kIters>, kBulkThreads, 0));
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel,
+                                                             threads, 0));
     return blocks;
 }
 
@@ -628,11 +633,14 @@ unsigned gridOf(int kernel, const Bench &b, size_t n) {
             return gridFor(vectors, kPlainThreads * kPlainVectors,
                            sms * kPlainBlocksPerSm);
         case kSync:
-            return gridFor(vectors, kSyncTileVectors, sms * kSyncBlocksPerSm);
+            return gridFor(
+                vectors, kSyncTileVectors,
+                sms * blocksPerSm(pipelineSync<kIters>, kSyncThreads));
         case kBulk:
             if (kIters <= kLightIters) return gridFor(vectors, kTileVectors);
-            return gridFor(vectors, kTileVectors,
-                           sms * bulkBlocksPerSm<kIters>());
+            return gridFor(
+                vectors, kTileVectors,
+                sms * blocksPerSm(pipelineBulk<kIters>, kBulkThreads));
         default:
             return gridFor(vectors, kThreadsPerBlock);
     }
@@ -651,7 +659,7 @@ void launchKernel(int kernel, unsigned grid, const Bench &b, size_t n) {
             copyFloat4<<<grid, kBlock>>>(in, out, vectors);
             break;
         case kFma:
-            fmaOnly<<<grid, kBlock>>>(b.d_in, b.d_out, n, steps);
+            fmaOnly<<<grid, kBlock>>>(b.d_in, b.d_out, fmaElems(b, n), steps);
             break;
         case kElement:
             pipelineElement<kIters><<<grid, kBlock>>>(b.d_in, b.d_out, n);
@@ -709,6 +717,7 @@ bool checkOutput(const char *row, int iters, const Bench &b,
 bool checkInput(const Bench &b) {
     fillInput<<<b.sms * 8, kThreadsPerBlock>>>(
         b.d_in, 4 * size_t(numVectors(b.maxElems)));
+    CUDA_CHECK(cudaGetLastError());
     float want[kPeriod];
     pipelineCpu(want, 0);
     const Wrong none = compareOnDevice(b, b.d_in, want, b.maxElems);
@@ -769,6 +778,7 @@ bool isFastest(int k, const Timing (&times)[kNumKernels],
 // a fmaOnly that comes near what the chip can do.
 void report(const char *const *rows, const Bench &b, size_t n, int iters,
             const Timing (&times)[kNumKernels], const bool (&ok)[kNumKernels]) {
+    const std::string none = "-";
     const bool limitsOk = ok[kCopy] && ok[kFma];
     const double work = double(n) * iters;
     const bool limitsCount =
@@ -781,21 +791,23 @@ void report(const char *const *rows, const Bench &b, size_t n, int iters,
     for (int k = 0; k < kNumKernels; ++k) {
         const float ms = times[k].median;
         const bool marked = nearFloor(ms, b.floorMs);
-        const std::string none = "-";
+        const std::string gbs =
+            figure("%.1f", readWriteGBs(n, ms), ok[k], marked);
+        const std::string rate =
+            figure("%.2f", teraFmas(work, ms), ok[k], marked);
+        const std::string ofRoofline =
+            figure("%.1f", 100 * roofMs / ms, ok[k] && limitsOk,
+                   marked || nearFloor(roofMs, b.floorMs));
+        const std::string timesPlain =
+            figure("%.3f", plainMs / ms, ok[k] && plainsOk,
+                   marked || nearFloor(plainMs, b.floorMs));
         const std::string cells[] = {
             rows[k],
             figure("%.4f", ms, ok[k], marked),
-            k == kFma ? none
-                      : figure("%.1f", readWriteGBs(n, ms), ok[k], marked),
-            k == kCopy ? none
-                       : figure("%.2f", teraFmas(work, ms), ok[k], marked),
-            isLimit(k) || !limitsCount
-                ? none
-                : figure("%.1f", 100 * roofMs / ms, ok[k] && limitsOk,
-                         marked || nearFloor(roofMs, b.floorMs)),
-            isLimit(k) ? none
-                       : figure("%.3f", plainMs / ms, ok[k] && plainsOk,
-                                marked || nearFloor(plainMs, b.floorMs)),
+            k == kFma ? none : gbs,
+            k == kCopy ? none : rate,
+            isLimit(k) || !limitsCount ? none : ofRoofline,
+            isLimit(k) ? none : timesPlain,
             isFastest(k, times, ok, b.floorMs) ? "yes" : none,
             figure("%.1f", spreadPercent(times[k]), ok[k])};
         static_assert(std::size(cells) == std::size(kColumns),
@@ -811,7 +823,8 @@ void report(const char *const *rows, const Bench &b, size_t n, int iters,
 template <int kIters>
 int sweep(const Bench &b) {
     int failures = 0;
-    std::printf("bulk_blocks_per_sm: %d\n", bulkBlocksPerSm<kIters>());
+    std::printf("bulk_blocks_per_sm: %zu\n",
+                blocksPerSm(pipelineBulk<kIters>, kBulkThreads));
     printLabels(kColumns);
     for (int s = 0; s < kNumSizes; ++s) {
         const size_t n = kSizes[s];
@@ -834,7 +847,8 @@ size_t largestThatFits() {
     CUDA_CHECK(cudaMemGetInfo(&available, &total));
     size_t largest = 0;
     for (size_t n : kSizes) {
-        const size_t bytes = 2 * numVectors(n) * sizeof(float4);
+        // A sixteenth is left free.
+        const size_t bytes = 2 * sizeof(float4) * numVectors(n);
         if (bytes < available - available / 16)
             largest = n;
         else

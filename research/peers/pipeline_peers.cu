@@ -40,8 +40,8 @@
 #include "../../barrier_pipeline/bulk_pipeline.cu"
 #undef main
 
-// Launches a graph, samples of each contender, and the rest before each, as in the
-// lesson.
+// Launches a graph, samples of each contender, and the rest before each, as in
+// the lesson.
 constexpr int kNodes = 10;
 constexpr int kReplays = 15;
 constexpr std::chrono::milliseconds kPeerPause(10);
@@ -162,7 +162,8 @@ __global__ void __launch_bounds__(kOwnThreads, kOwnBlocksPerSm)
         isWhole = first + kChunk <= vectors;
         if (isWhole) fetch();
         fmaChains<kIters>(x);
-        storeTile<kOwnThreads>(x, results, kChunk);
+        for (int k = 0; k < kOwnVectors; ++k)
+            __stcs(results + k * kOwnThreads + threadIdx.x, x[k]);
     }
     for (unsigned i = first + threadIdx.x; i < vectors; i += kOwnThreads) {
         float4 x[1] = {in[i]};

@@ -10,9 +10,8 @@ s/^constexpr int kTileVectors = 256;/constexpr int kTileVectors = 128;/
 s/^constexpr int kLightIters = 16;/constexpr int kLightIters = 8;/
 s/^constexpr int kBulkThreads = 32;/constexpr int kBulkThreads = 64;/
 s/^constexpr int kSyncTileVectors = 512;/constexpr int kSyncTileVectors = 128;/
-s|sms \* bulkBlocksPerSm<kIters>()|size_t(2)|
+s#sms \* blocksPerSm(pipeline[A-Za-z]*<kIters>, k[A-Za-z]*Threads)#size_t(2)#
 s/^constexpr int kPlainThreads = 384;/constexpr int kPlainThreads = 64;/
-s/^constexpr int kSyncBlocksPerSm = 8;/constexpr int kSyncBlocksPerSm = 2;/
 s/b\.sms = device\.multiProcessorCount;/b.sms = 1;/
 # Fewer launches, and chains that are no multiple of the unrolled loop.
 s/kPause(100)/kPause(0)/

@@ -265,4 +265,13 @@ TEST(Main, TimesTheFloorAndFailsIfAKernelWasWrong) {
     }
 }
 
+TEST(Main, SkipsOnAGpuWithoutHardwareBarriers) {
+    capabilityMajor = 7;
+    int status = 0;
+    const std::string said = stderrOf([&] { status = lessonMain(); });
+    capabilityMajor = 0;
+    EXPECT_EQ(status, 77);
+    EXPECT_EQ(said.rfind("Skipped: ", 0), 0u);
+}
+
 }  // namespace

@@ -15,8 +15,17 @@ namespace {
 // sum are exact there, so that the one rounding to float is the right one.
 float chainInQuad(float x, int steps) {
     for (int i = 0; i < steps; ++i)
-        x = float(__float128(x) * __float128(0.999f) + __float128(0.25f));
+        x = float(__float128(x) * __float128(0.99999f) + __float128(0.25f));
     return x;
+}
+
+// What an H200 has.
+Bench bench() {
+    Bench b = {};
+    b.sms = 132;
+    b.floorMs = 0.0035f;
+    b.peakTeraFmas = 31.0;
+    return b;
 }
 
 bool sameBits(float a, float b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
@@ -32,7 +41,11 @@ TEST(PipelineCpu, RoundsEachStepOnce) {
 
 // A check by bits must be able to tell the period's 97 results apart.
 TEST(PipelineCpu, TellsAllInputsApart) {
-    for (int steps : {0, 8, 64, 256}) {
+    std::vector<int> all = {0, 8, 64, 256};
+    for (size_t n : kSizes)
+        for (int iters : {8, 64, 256})
+            all.push_back(fmaSteps(bench(), n, iters));
+    for (int steps : all) {
         float want[97];
         pipelineCpu(want, steps);
         for (int i = 0; i < 97; ++i)
@@ -71,15 +84,6 @@ TEST(GridFor, RoundsUpAndStopsAtTheMost) {
     EXPECT_EQ(gridFor(100000, 256, 7), 7u);
 }
 
-// What an H200 has.
-Bench bench() {
-    Bench b = {};
-    b.sms = 132;
-    b.floorMs = 0.0035f;
-    b.peakTeraFmas = 31.0;
-    return b;
-}
-
 TEST(FmaLimit, DoesTheWorkAndAtMostOneStepMore) {
     const Bench b = bench();
     for (size_t n : {size_t(1), size_t(1027), kSizes[0], kSizes[2]})
@@ -100,6 +104,10 @@ TEST(GridOf, GivesABlockATileWhereThereIsLittleWork) {
     EXPECT_EQ(gridOf<8>(kBulk, b, n), numTiles(vectors, kTileVectors));
     EXPECT_EQ(gridOf<64>(kBulk, b, n), 264u);
     EXPECT_EQ(gridOf<64>(kBulk, b, 1), 1u);
+    EXPECT_EQ(gridOf<64>(kSync, b, n), 264u);
+    EXPECT_EQ(gridOf<64>(kSync, b, 1), 1u);
+    EXPECT_EQ(gridOf<64>(kPlain, b, n), 396u);
+    EXPECT_EQ(gridOf<64>(kFma, b, n), 528u);
     EXPECT_EQ(gridOf<64>(kElement, b, n), (n + 255) / 256);
     EXPECT_EQ(gridOf<64>(kFloat4, b, n), (vectors + 255) / 256);
     EXPECT_EQ(gridOf<64>(kCopy, b, n), (vectors + 255) / 256);
@@ -246,6 +254,91 @@ TEST(Report, MarksWhatIsDividedByAMarkedFigure) {
     b.floorMs = 0.31f;
     EXPECT_EQ(row("element@256Mi")[5], "0.600*");
     EXPECT_EQ(row("element@256Mi")[1], "1.0000");
+}
+
+TEST(Report, CountsTheStepsOfItsTable) {
+    bool ok[kNumKernels];
+    std::fill(ok, ok + kNumKernels, true);
+    Bench b = bench();
+    b.maxElems = 250000000;
+    for (int iters : {8, 256}) {
+        const std::string table = stdoutOf([&] {
+            report(&kRows[2 * kNumKernels], b, b.maxElems, iters, kTimes, ok);
+        });
+        EXPECT_EQ(rowOf(table, "element@256Mi")[3],
+                  number("%.2f", iters * 0.25));
+    }
+}
+
+TEST(Report, ComparesWithTheFastestPlainKernel) {
+    bool ok[kNumKernels];
+    std::fill(ok, ok + kNumKernels, true);
+    Bench b = bench();
+    b.maxElems = 250000000;
+    for (int best : {kElement, kFloat4, kPlain}) {
+        Timing times[kNumKernels];
+        std::copy(kTimes, kTimes + kNumKernels, times);
+        times[best].median = 0.28f;
+        const std::string table = stdoutOf([&] {
+            report(&kRows[2 * kNumKernels], b, b.maxElems, 64, times, ok);
+        });
+        EXPECT_EQ(rowOf(table, "bulk@256Mi")[5], "0.500");
+    }
+}
+
+TEST(Report, MarksEveryFigureOfAMarkedRow) {
+    Timing times[kNumKernels];
+    bool ok[kNumKernels];
+    std::copy(kTimes, kTimes + kNumKernels, times);
+    std::fill(ok, ok + kNumKernels, true);
+    times[kBulk] = {0.30f, 0.30f, 0.30f};
+    Bench b = bench();
+    b.floorMs = 0.20f;
+    b.maxElems = 250000000;
+    const std::string table = stdoutOf(
+        [&] { report(&kRows[2 * kNumKernels], b, b.maxElems, 64, times, ok); });
+    EXPECT_EQ(rowOf(table, "bulk@256Mi"),
+              (Row{"bulk@256Mi", "0.3000*", "6666.7*", "53.33*", "173.3*",
+                   "2.000*", "-", "0.0"}));
+}
+
+TEST(Report, WithholdsTheSharesOfWhatFailed) {
+    Bench b = bench();
+    b.maxElems = 250000000;
+    for (int failed : {kCopy, kFma, kElement, kFloat4, kPlain}) {
+        bool ok[kNumKernels];
+        std::fill(ok, ok + kNumKernels, true);
+        ok[failed] = false;
+        const std::string table = stdoutOf([&] {
+            report(&kRows[2 * kNumKernels], b, b.maxElems, 64, kTimes, ok);
+        });
+        const Row row = rowOf(table, "bulk@256Mi");
+        EXPECT_EQ(row[4], isLimit(failed) ? "failed" : "92.9") << failed;
+        EXPECT_EQ(row[5], isLimit(failed) ? "1.071" : "failed") << failed;
+    }
+}
+
+TEST(Rows, BearTheNameOfTheirKernelAndSize) {
+    const std::string kernels[] = {"copy",  "fma",  "element", "float4",
+                                   "plain", "sync", "bulk"};
+    const std::string sizes[] = {"4Mi", "64Mi", "256Mi"};
+    for (int s = 0; s < kNumSizes; ++s) {
+        EXPECT_EQ(kSizes[s] >> 20, size_t(std::stoi(sizes[s])));
+        for (int k = 0; k < kNumKernels; ++k)
+            EXPECT_EQ(kRows[s * kNumKernels + k], kernels[k] + "@" + sizes[s]);
+    }
+}
+
+TEST(Main, SkipsOnAGpuWithoutBulkCopies) {
+    capabilityMajor = 8;
+    int status = 0;
+    const std::string said = stderrOf([&] { status = lessonMain(); });
+    capabilityMajor = 0;
+    EXPECT_EQ(status, 77);
+    EXPECT_EQ(said.rfind("Skipped: bulk asynchronous copies need compute "
+                         "capability 9.0 or newer; the ",
+                         0),
+              0u);
 }
 
 TEST(Report, NamesEveryRowOfASizeThatDoesNotFit) {
