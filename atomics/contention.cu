@@ -20,12 +20,12 @@
 // int the type of what stands there. In the shared columns it is the memory,
 // too: a block fetches its totals before its adds and returns them after.
 //
-// One launch adds +1 everywhere, the next one -1, and so on, each to what the
-// one before it left. Totals so stay integers of at most 2^23, which a float
-// holds exactly in any order, and a lost add leaves its address wrong. An odd
-// number of launches is timed, so their sum is not zero, and launches that did
-// nothing would show. The blind spot: a lost +1 and a lost -1 at one address,
-// in two launches, cancel out.
+// One launch adds +2 everywhere, the next two -1 each, and so on, each to what
+// the one before it left. Totals so stay integers of at most 2^24, which a
+// float holds exactly in any order, and a lost add leaves its address wrong.
+// The timed launches together add something, so that launches that did nothing
+// would show. The blind spot: a lost +2 and two lost -1 at one address, in
+// three launches, cancel out.
 //
 // Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o contention contention.cu
@@ -66,9 +66,11 @@ constexpr int kSamples = 7;
 constexpr int kTimedRuns = 10;
 constexpr int kLaunches = kWarmupRuns + kSamples * kTimedRuns;
 
-// Odd, so that the timed launches together add something.
-static_assert(kLaunches % 2 == 1,
-              "+1 and -1 would cancel: launches that add nothing would pass");
+// What launch number run adds everywhere.
+constexpr int valueOf(int run) { return run % 3 == 0 ? 2 : -1; }
+static_assert(kSamples * kTimedRuns % 3 != 0,
+              "+2 and -1 would cancel: timed launches that add nothing would "
+              "pass");
 
 // Adds a launch, and the grid that makes them: as many a thread, each time a
 // grid further on. Unsigned 32-bit numbers hold all of it.
@@ -78,6 +80,7 @@ constexpr unsigned kBlocks = 1024;
 constexpr unsigned kThreads = kBlocks * kThreadsPerBlock;
 static_assert(kAdds % kThreads == 0,
               "some threads would make one add more than others");
+static_assert(4 * kAdds <= 1u << 24, "totals would round in a float");
 static_assert(2 * kAdds <= 1u << 24,
               "totals would round: the check would test float precision");
 
@@ -134,7 +137,8 @@ __global__ void emptyKernel() {}
 // and each address belongs to one of them. A slice adds in passes: one pass
 // goes to one sector, 8 neighbouring elements, and adds to each of them once at
 // most. So the 32 adds of a warp take 32 passes at k = 1, 8 at k = 4, and 4
-// from k = 16 on. The busiest slice decides how long that takes. On an H200:
+// from k = 16 on. The busiest slice decides how long that takes up to k = 256;
+// beyond, other things come on top, the launch among them. On an H200:
 //   1, 4     One sector. Every pass waits until the one before it has added,
 //            and a float takes longer to add than an int.
 //   16       Two sectors take turns. A float still waits for the add before it,
@@ -181,7 +185,7 @@ __global__ void addApart(float *counters, unsigned k, float value) {
 // adds like this. For the slices it is the same work as addApart's, 32 passes a
 // warp, as many of them in the busiest slice, and up to k = 256 it takes about
 // as long: it makes no difference whether lanes meet or warps. Beyond, more
-// requests come to the busiest slice than there.
+// requests come to the busiest slice than in addApart.
 // No barrier. Launch: kBlocks blocks of kThreadsPerBlock threads.
 // snippet: add-by-warp
 __global__ void addByWarp(float *counters, unsigned k, float value) {
@@ -193,7 +197,7 @@ __global__ void addByWarp(float *counters, unsigned k, float value) {
 
 // Add i goes to element i mod k of its block's own k elements. Only threads of
 // one block can meet at an address, and all blocks together have kBlocks * k of
-// them: k = 1 here stands beside k = 1024 there.
+// them: k = 1 here stands beside k = 1024 in global memory.
 // A float atomicAdd is a loop here, as in atomics.cu: load, add, store by
 // compare-and-swap, and again if another came between. At k = 256 every thread
 // has an address to itself, and the 32 adds of a warp take one attempt; at
@@ -223,7 +227,8 @@ __global__ void addShared(T *counters, unsigned k, T value) {
 // end snippet
 
 // A column of the tables: a kernel, where its addresses are, and how many k
-// it can take. copies is how many times there are k addresses.
+// it can take. copies is how many sets of k addresses there are: one, or one a
+// block.
 template <typename T>
 struct Regime {
     int column;
@@ -242,14 +247,14 @@ constexpr Regime<int> kIntRegimes[] = {
     {6, addShared<int>, 1, kBlocks, kMaxSharedAddresses}};
 
 // The reference: what element j of a regime's counters holds after launches
-// that have added +1 so many times more often than -1. The adds spread evenly
-// over the addresses, and between these nothing is added.
+// whose values sum to sum. The adds spread evenly over the addresses, and
+// between these nothing is added.
 template <typename T>
-T counterCpu(const Regime<T> &regime, unsigned k, unsigned times, size_t j) {
+T counterCpu(const Regime<T> &regime, unsigned k, unsigned sum, size_t j) {
     const size_t addresses = size_t(k) * regime.copies;
     const bool isAddress =
         j % regime.apart == 0 && j / regime.apart < addresses;
-    return isAddress ? T(times * (kAdds / addresses)) : T(0);
+    return isAddress ? T(sum * (kAdds / addresses)) : T(0);
 }
 
 // What timeKernel returns: milliseconds a launch, over its samples.
@@ -323,12 +328,12 @@ std::string figure(const char *format, double value, bool ok,
 // Whether got is what the reference says, element for element; says on stderr
 // how many are not, and which is the first.
 template <typename T>
-bool checkCounters(const Regime<T> &regime, unsigned k, unsigned times,
+bool checkCounters(const Regime<T> &regime, unsigned k, unsigned sum,
                    const std::vector<T> &got) {
     size_t wrong = 0;
     size_t first = 0;
     for (size_t j = got.size(); j-- > 0;) {
-        if (got[j] == counterCpu(regime, k, times, j)) continue;
+        if (got[j] == counterCpu(regime, k, sum, j)) continue;
         ++wrong;
         first = j;
     }
@@ -337,8 +342,7 @@ bool checkCounters(const Regime<T> &regime, unsigned k, unsigned times,
                  "FAILED: %s with k = %u: %zu of %zu elements wrong, the first "
                  "at %zu: got %.9g, want %.9g\n",
                  kColumns[regime.column], k, wrong, got.size(), first,
-                 double(got[first]),
-                 double(counterCpu(regime, k, times, first)));
+                 double(got[first]), double(counterCpu(regime, k, sum, first)));
     return false;
 }
 
@@ -349,8 +353,7 @@ bool timeAdds(const Regime<T> &regime, unsigned k, T *d_counters,
               Timing *time) {
     const auto kernel = regime.kernel;
     const auto launch = [=](int run) {
-        const T value = T(run % 2 == 0 ? 1 : -1);
-        kernel<<<kBlocks, kThreadsPerBlock>>>(d_counters, k, value);
+        kernel<<<kBlocks, kThreadsPerBlock>>>(d_counters, k, T(valueOf(run)));
     };
     std::vector<T> got(kElems);
     const size_t bytes = kElems * sizeof(T);
@@ -359,12 +362,14 @@ bool timeAdds(const Regime<T> &regime, unsigned k, T *d_counters,
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(
         cudaMemcpy(got.data(), d_counters, bytes, cudaMemcpyDeviceToHost));
-    if (!checkCounters(regime, k, 1, got)) return false;
+    if (!checkCounters(regime, k, valueOf(0), got)) return false;
 
     *time = timeKernel(launch);
     CUDA_CHECK(
         cudaMemcpy(got.data(), d_counters, bytes, cudaMemcpyDeviceToHost));
-    return checkCounters(regime, k, 2, got);
+    int sum = valueOf(0);
+    for (int run = 0; run < kLaunches; ++run) sum += valueOf(run);
+    return checkCounters(regime, k, sum, got);
 }
 
 // What came of one regime at one k.
