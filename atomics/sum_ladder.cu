@@ -3,7 +3,7 @@
 // Day 26, part three: from one atomic to the memory limit
 //
 // How fast can a sum of n floats be, and what does each step on the way there
-// buy? The same sum, a rung at a time, each rung one idea on top of the last:
+// buy? The same sum, a rung at a time, one idea a rung:
 //
 //   sumGlobalAtomic  one atomicAdd an element, to one global float
 //   sumSharedAtomic  one an element to a shared float, then one a block
@@ -23,8 +23,8 @@
 // together with the reset of that total, because each sum by atomics needs one;
 // the last rung needs none.
 //
-// The data is checked by phases: in phase p of P, element i is 1 if i % P is p,
-// and else 0. Every partial sum is then an integer of at most 2^24, which a
+// The rungs are checked by phases: in phase p of P, element i is 1 if i % P is
+// p, and else 0. Every partial sum is then an integer of at most 2^24, which a
 // float holds exactly, so the order of the adds cannot matter, the check is
 // bitwise equality, and each element is the 1 of exactly one phase: the loss of
 // any one changes an answer. The blind spot: an element read twice makes up for
@@ -116,8 +116,9 @@ static_assert(kEdges[kNumEdges - 1] <= kSizes[0],
               "the edges would not fit into the memory of the smallest sum");
 
 // The values that round are 0.000 to 0.999, summed this many times a rung.
-// They cover the gap between neighbouring floats evenly, even near the largest
-// total that takes them one by one, so their rounding errors do not add up.
+// Even near the largest total that takes them one by one, they spread evenly
+// over the gap from one float to the next: as many round up as down, and their
+// rounding errors do not add up.
 constexpr size_t kInexactModulus = 1000;
 constexpr int kDetRuns = 20;
 static_assert(kDetRuns <= kLaunches, "the slots would not suffice");
@@ -132,8 +133,8 @@ constexpr int kNumRungs = 10;
 constexpr const char *kRungNames[kNumRungs] = {
     "global", "shared", "tree",   "warp", "block",
     "stride", "float4", "flight", "last", "limit"};
-constexpr const char *kColumns[] = {"rung",    "us",           "GB/s",
-                                    "limit_%", "times_faster", "distinct"};
+constexpr const char *kColumns[] = {
+    "rung", "us", "GB/s", "limit_%", "times_faster", "spread_%", "distinct"};
 
 // Does nothing; what a launch of it takes is the floor under every time here.
 __global__ void emptyKernel() {}
@@ -524,7 +525,7 @@ struct Buffers {
 bool accumulates(int rung) { return rung < kLast; }
 
 // Whether the rung can sum n ones exactly.
-bool runs(int rung, size_t n) {
+bool sumsOnesExactly(int rung, size_t n) {
     return rung != kGlobal || n <= kFloatIntegerLimit;
 }
 
@@ -535,14 +536,16 @@ size_t parts(size_t whole, size_t size) { return (whole + size - 1) / size; }
 unsigned blocksOf(size_t n) { return unsigned(parts(n, kThreadsPerBlock)); }
 
 // Blocks that a rung takes for n elements. Up to the block rung, a thread takes
-// one element. The others have a fixed grid: no more than maxBlocks, and no
-// more than it takes for all to have as many iterations, as nearly as n allows.
+// one element. The others have a fixed grid: as few blocks as make no more
+// rounds than maxBlocks would, so that all have about as much to do.
 unsigned gridOf(int rung, size_t n, size_t maxBlocks) {
     if (rung < kStride) return blocksOf(n);
-    size_t iterations = parts(n, 4 * kTileQuads);
-    if (rung == kStride) iterations = blocksOf(n);
-    if (rung == kFloat4) iterations = blocksOf(parts(n, 4));
-    return unsigned(parts(iterations, parts(iterations, maxBlocks)));
+    const size_t part = rung == kStride   ? kThreadsPerBlock
+                        : rung == kFloat4 ? 4 * kThreadsPerBlock
+                                          : 4 * kTileQuads;
+    const size_t all = parts(n, part);
+    const size_t rounds = parts(all, maxBlocks);
+    return unsigned(parts(all, rounds));
 }
 
 // Launches one sum of b.in[0, n) into *d_total, and before it the reset of the
@@ -566,14 +569,15 @@ void poison(const Buffers &b) {
     CUDA_CHECK(cudaMemset(b.partials, 0xFF, b.maxBlocks * sizeof(float)));
 }
 
-// Launches runs sums of b.in[0, n), each into a total of its own, and brings
-// them back in totals[runs].
-void sumRepeatedly(int rung, const Buffers &b, size_t n, int runs,
+// Launches count sums of b.in[0, n), each into a total of its own, and brings
+// them back in totals[0, count).
+void sumRepeatedly(int rung, const Buffers &b, size_t n, int count,
                    float *totals) {
     poison(b);
-    for (int run = 0; run < runs; ++run) launchRung(rung, b, b.totals + run, n);
+    for (int run = 0; run < count; ++run)
+        launchRung(rung, b, b.totals + run, n);
     CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaMemcpy(totals, b.totals, runs * sizeof(float),
+    CUDA_CHECK(cudaMemcpy(totals, b.totals, count * sizeof(float),
                           cudaMemcpyDeviceToHost));
 }
 
@@ -594,7 +598,7 @@ void checkPhases(const Buffers &b, size_t n, bool (&ok)[kNumRungs]) {
         fill(b, n, phases, phase);
         const float want = float(countOfPhase(n, phases, phase));
         for (int rung = 0; rung < kLimit; ++rung) {
-            if (!runs(rung, n)) continue;
+            if (!sumsOnesExactly(rung, n)) continue;
             float got;
             sumRepeatedly(rung, b, n, 1, &got);
             ok[rung] = checkExact(kRungNames[rung], n, got, want) && ok[rung];
@@ -609,7 +613,7 @@ void checkReads(const Buffers &b, size_t n, bool (&ok)[kNumRungs]) {
         fillOnes(b, n);
         CUDA_CHECK(cudaMemset(b.in + place, 0xFF, sizeof(float)));
         for (int rung = 0; rung < kNumRungs; ++rung) {
-            if (!runs(rung, n)) continue;
+            if (!sumsOnesExactly(rung, n)) continue;
             CUDA_CHECK(cudaMemset(b.totals, 0, sizeof(float)));
             launchRung(rung, b, b.totals, n);
             CUDA_CHECK(cudaGetLastError());
@@ -699,6 +703,8 @@ void printRows(const Result (&results)[kNumRungs], size_t n) {
                   follows ? figure("%.2f", before.time.median / ms,
                                    r.ok && before.ok, r.marked || before.marked)
                           : "-");
+        printCell(kColumns[c++],
+                  r.ran ? figure("%.1f", spreadPercent(r.time), r.ok) : "-");
         printCell(kColumns[c++], r.ran && rung != kLimit
                                      ? figure("%.0f", r.distinct, r.ok)
                                      : "-");
@@ -724,7 +730,7 @@ int climb(const Buffers &b, size_t n, const Floors &floors) {
     fillOnes(b, n);
     for (int rung = 0; rung < kNumRungs; ++rung) {
         Result &r = results[rung];
-        r.ran = runs(rung, n);
+        r.ran = sumsOnesExactly(rung, n);
         r.ok = ok[rung] && (!r.ran || timeRung(rung, b, n, &r.time));
         r.marked = nearFloor(r.time.median,
                              accumulates(rung) ? floors.reset : floors.launch);
@@ -793,7 +799,7 @@ int main() {
 
     // As much input as fits, up to the largest size.
     Buffers b = {};
-    for (int k = kNumSizes; b.room == 0 && k-- > 0;) {
+    for (int k = kNumSizes - 1; k >= 0 && b.room == 0; --k) {
         if (cudaMalloc(&b.in, kSizes[k] * sizeof(float)) == cudaSuccess)
             b.room = kSizes[k];
         else

@@ -95,8 +95,8 @@ TEST(GridOf, SharesTheTurnsOutEvenly) {
 TEST(Rungs, SayWhatTheyNeed) {
     for (int rung = 0; rung < kNumRungs; ++rung) {
         EXPECT_EQ(accumulates(rung), rung != kLast && rung != kLimit);
-        EXPECT_TRUE(runs(rung, 16777216));
-        EXPECT_EQ(runs(rung, 16777217), rung != kGlobal);
+        EXPECT_TRUE(sumsOnesExactly(rung, 16777216));
+        EXPECT_EQ(sumsOnesExactly(rung, 16777217), rung != kGlobal);
     }
 }
 
@@ -166,18 +166,18 @@ TEST(Rows, TellTheLimitsShareAndTheGain) {
     Result results[kNumRungs];
     for (Result &r : results) r = {{1.0f, 1.0f, 1.0f}, 1, true, true, false};
     results[kGlobal].ran = false;
-    results[1].time.median = 8.0f;
-    results[2].time.median = 4.0f;
-    results[kLimit].time.median = 0.5f;
+    results[1].time = {8.0f, 7.0f, 11.0f};
+    results[2].time = {4.0f, 4.0f, 4.0f};
+    results[kLimit].time = {0.5f, 0.4f, 0.5f};
     using Words = std::vector<std::string>;
     EXPECT_EQ(rowOf(results, kGlobal, 250000),
-              (Words{"global", "-", "-", "-", "-", "-"}));
+              (Words{"global", "-", "-", "-", "-", "-", "-"}));
     EXPECT_EQ(rowOf(results, 1, 250000),
-              (Words{"shared", "8000.0000", "0.1", "6.2", "-", "1"}));
+              (Words{"shared", "8000.0000", "0.1", "6.2", "-", "50.0", "1"}));
     EXPECT_EQ(rowOf(results, 2, 250000),
-              (Words{"tree", "4000.0000", "0.2", "12.5", "2.00", "1"}));
+              (Words{"tree", "4000.0000", "0.2", "12.5", "2.00", "0.0", "1"}));
     EXPECT_EQ(rowOf(results, kLimit, 250000),
-              (Words{"limit", "500.0000", "2.0", "100.0", "-", "-"}));
+              (Words{"limit", "500.0000", "2.0", "100.0", "-", "20.0", "-"}));
 }
 
 TEST(Rows, WithholdWhatFailedAndMarkWhatIsNearTheFloor) {
@@ -186,17 +186,22 @@ TEST(Rows, WithholdWhatFailedAndMarkWhatIsNearTheFloor) {
     results[2].ok = false;
     results[4].marked = true;
     using Words = std::vector<std::string>;
-    EXPECT_EQ(rowOf(results, 2, 250000), (Words{"tree", "failed", "failed",
-                                                "failed", "failed", "failed"}));
-    EXPECT_EQ(rowOf(results, 3, 250000),
-              (Words{"warp", "1000.0000", "1.0", "100.0", "failed", "20"}));
-    EXPECT_EQ(rowOf(results, 4, 250000),
-              (Words{"block", "1000.0000*", "1.0*", "100.0*", "1.00*", "20"}));
-    EXPECT_EQ(rowOf(results, 5, 250000),
-              (Words{"stride", "1000.0000", "1.0", "100.0", "1.00*", "20"}));
+    EXPECT_EQ(rowOf(results, 2, 250000),
+              (Words{"tree", "failed", "failed", "failed", "failed", "failed",
+                     "failed"}));
+    EXPECT_EQ(
+        rowOf(results, 3, 250000),
+        (Words{"warp", "1000.0000", "1.0", "100.0", "failed", "0.0", "20"}));
+    EXPECT_EQ(
+        rowOf(results, 4, 250000),
+        (Words{"block", "1000.0000*", "1.0*", "100.0*", "1.00*", "0.0", "20"}));
+    EXPECT_EQ(
+        rowOf(results, 5, 250000),
+        (Words{"stride", "1000.0000", "1.0", "100.0", "1.00*", "0.0", "20"}));
     results[kLimit].ok = false;
-    EXPECT_EQ(rowOf(results, 6, 250000),
-              (Words{"float4", "1000.0000", "1.0", "failed", "1.00", "20"}));
+    EXPECT_EQ(
+        rowOf(results, 6, 250000),
+        (Words{"float4", "1000.0000", "1.0", "failed", "1.00", "0.0", "20"}));
 }
 
 }  // namespace
