@@ -87,17 +87,19 @@ inline std::string complaint(const Functions &functions,
     std::string text;
     size_t matched = 0;
     try {
-        const std::regex regex(check.regex);
+        const std::regex regex(check.regex), before(check.before);
         for (const auto &[name, lines] : functions) {
             if (!isNameOf(name, check.name)) continue;
             ++matched;
             size_t count = 0;
             std::string which;
-            for (const std::string &line : lines)
-                if (std::regex_search(line, regex)) {
-                    ++count;
-                    which += "    " + line + "\n";
-                }
+            for (const std::string &line : lines) {
+                if (!check.before.empty() && std::regex_search(line, before))
+                    break;
+                if (!std::regex_search(line, regex)) continue;
+                ++count;
+                which += "    " + line + "\n";
+            }
             if (!holds(double(count), check))
                 text += name + " has " + std::to_string(count) +
                         " lines that match:\n" + which;

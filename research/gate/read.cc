@@ -476,11 +476,13 @@ std::vector<Claim> readClaims(const std::string &path, const std::string &text,
 }
 
 std::optional<CodeCheck> readCodeCheck(const std::string &value) {
-    const auto parts = match(value, "(\\S+): `(.+)` (=|>=|<=) (\\d{1,6})");
+    const auto parts = match(value,
+                             "(\\S+): `([^`]+)` (=|>=|<=) (\\d{1,6})"
+                             "(?: before `([^`]+)`)?");
     if (!parts || ((*parts)[2] == ">=" && std::stoul((*parts)[3]) == 0))
         return std::nullopt;
     return CodeCheck{(*parts)[0], (*parts)[1], (*parts)[2],
-                     std::stoul((*parts)[3])};
+                     std::stoul((*parts)[3]), (*parts)[4]};
 }
 
 }  // namespace gate

@@ -169,13 +169,15 @@ struct Claim {
 std::vector<Claim> readClaims(const std::string &path, const std::string &text,
                               Faults *faults);
 
-// NAME: `REGEX` = COUNT: how many lines of the code of NAME match. Nothing if
-// the text is another, or the check cannot fail.
+// NAME: `REGEX` = COUNT: how many lines of the code of NAME match, or with
+// before `REGEX` behind it, how many above the first that matches that. Nothing
+// if the text is another, or the check cannot fail.
 struct CodeCheck {
     std::string name;
     std::string regex;
     std::string relation;  // =, >= or <=
     size_t count;
+    std::string before;
 };
 std::optional<CodeCheck> readCodeCheck(const std::string &value);
 

@@ -41,6 +41,10 @@ TEST(Functions, AreReadFromPtx) {
               "    red.global.add.f32 [%rd1], %f1;\n");
     EXPECT_EQ(check("sum: `shfl` >= 1"), "_Z3sumPf has 0 lines that match:\n");
     EXPECT_NE(check("sum: `.` <= 2"), "");
+    EXPECT_EQ(check("sum: `red\\.global` = 1 before `ret`"), "");
+    EXPECT_EQ(check("sum: `ret` = 0 before `red\\.global`"), "");
+    EXPECT_EQ(check("sum: `ret` = 1 before `red\\.global`"),
+              "_Z3sumPf has 0 lines that match:\n");
     EXPECT_EQ(check("su: `ret` = 1"), "there is no function su\n");
     EXPECT_EQ(check("sum: `(` = 1"), "no regular expression: (\n");
 }
