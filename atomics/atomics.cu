@@ -16,13 +16,14 @@
 // additions land.
 //
 // The sweep adds 1 + i % 3. No element is zero, so every lost element shows,
-// and every add changes the sum, so that the compare-and-swap of the shared
-// atomic notices it. Neighbouring blocks differ, so a block that took another's
-// elements shows too, unless that lies a multiple of three blocks away. Every
-// partial sum is an integer of at most 2^24, which a float holds exactly, so
-// the order of the adds cannot matter and the check is bitwise equality. The
-// second part then adds values that do round, to show what the order does to a
-// float sum (day 68 makes such a sum repeatable).
+// and every add changes the sum: adding zero would leave what another thread's
+// compare-and-swap expects, and spare it a second try. Neighbouring blocks
+// differ, so a block that took another's elements shows too, unless that lies a
+// multiple of three blocks away. Every partial sum is an integer of at most
+// 2^24, which a float holds exactly, so the order of the adds cannot matter and
+// the check is bitwise equality. The second part then adds values that do
+// round, to show what the order does to a float sum (sum_ladder.cu makes such a
+// sum repeatable).
 //
 // Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o atomics atomics.cu

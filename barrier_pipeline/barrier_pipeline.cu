@@ -20,11 +20,12 @@
 // barrier's. The only variable is the synchronisation.
 //
 // What came out on an H200: the split barrier does not pay here. With two
-// buffers and all threads counted, "this buffer is ready" and "the other one
-// is filled" come true at one moment, the one at which __syncthreads() would
-// let everybody go. Counting roles removes that coupling, but with equal tiles
-// the rate is still that of the slower group, and to arrive and to wait takes
-// more instructions than __syncthreads(), which is one. Why the role
+// buffers and all threads counted, "this buffer is ready" and "the other one is
+// filled" come true at one moment, the one at which __syncthreads() would let
+// everybody go. Counting roles spares a thread the wait for its own group, but
+// a buffer still changes hands only when the other group is done with it: with
+// equal tiles the rate is that of the slower group. And to arrive and to wait
+// takes more instructions than __syncthreads(), which is one. Why the role
 // barrier is no faster than the split one we have not shown. The program prints
 // the ratios and no verdict. What the barrier is for is copies that no thread
 // makes: bulk_pipeline.cu.
@@ -97,7 +98,7 @@ constexpr size_t kTileElems = 1024;
 constexpr int kBuffers = 2;
 static_assert(kBuffers == 2, "stage ^= 1 changes between two");
 
-// At most this many blocks share an SM, and none is without a tile.
+// Blocks for each SM of the GPU; none is without a tile.
 constexpr int kBlocksPerSm = 2;
 
 // Work an element: dependent fused multiply-adds, each waiting for the last.
@@ -139,8 +140,9 @@ __host__ __device__ inline size_t numTiles(size_t n) {
 // Copies one tile of in[0, n) to shared memory. One producer thread takes
 // every kProducerThreads-th element of the tile, so a warp reads 128
 // consecutive bytes. Thread 0 of the block is producer 0. No barrier.
-// Its loop is unrolled by four, whatever the knob: left to itself, the compiler
-// may choose another factor in another kernel.
+// Its loop is unrolled by four, whatever the knob: the compiler gives each
+// kernel a copy of this function, and left to itself may choose another factor
+// for each.
 __device__ __noinline__ void loadTile(const float *in, size_t n, size_t tile,
                                       float *buffer) {
 #pragma unroll 4
