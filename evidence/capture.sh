@@ -95,7 +95,7 @@ case $name in
         build=$(build_line "$lesson") || exit 1
         build="$build with $(awk -F ' :: ' -v lesson="${lesson%.cu}" '
             $1 == lesson {printf "%s%s = KNOB", sep, $2; sep = " or "}' research/knobs.txt)"
-        program="research/knobs.sh ${name#knobs-}"
+        program="0 research/knobs.sh ${name#knobs-}"
         ;;
     check-gpu)
         shift
@@ -104,7 +104,7 @@ case $name in
         lesson=research/check_gpu.sh
         more="$lessons $(ls research/claims/*.cc research/claims/*.cu)"
         build="nvcc -std=c++17 -O3 -arch=native -o LESSON LESSON.cu"
-        program="research/check_gpu.sh $lessons"
+        program="0 env CAPTURING=yes research/check_gpu.sh $lessons"
         complete='[0-9]* passed, 0 failed, [0-9]* skipped'
         ;;
     peers)
@@ -114,14 +114,12 @@ case $name in
         build=$(build_line "$lesson") || exit 1
         shift
         more="$* $(sed -n 's|^#include "../../\(.*\.cu\)"$|\1|p' research/peers/*_peers.cu | sort -u)"
-        program=research/peers/run.sh
+        program="0 research/peers/run.sh"
         ;;
     *)
         lesson=$(from_top "$name") || exit 1
         name=$(basename "$lesson" .cu)
         build=$(build_line "$lesson") || exit 1
-        reduction=research/reduced/$name.sed
-        [ -r "$reduction" ] || die "there is no $reduction to make the reduced copy with"
         program=
         ;;
 esac
@@ -132,7 +130,17 @@ command -v "$NVCC" >/dev/null ||
     die "no CUDA compiler $NVCC: install the CUDA Toolkit, or set NVCC to where it is"
 command -v nvidia-smi >/dev/null ||
     die "no nvidia-smi: a transcript needs an NVIDIA GPU and its driver"
-command -v flock >/dev/null || die "no flock: install it (it is part of util-linux)"
+for tool in flock:util-linux timeout:coreutils find:findutils; do
+    command -v "${tool%:*}" >/dev/null || die "no ${tool%:*}: install it (it is part of ${tool#*:})"
+done
+[ -z "${NVCC_APPEND_FLAGS-}${NVCC_PREPEND_FLAGS-}" ] ||
+    die "NVCC_APPEND_FLAGS or NVCC_PREPEND_FLAGS changes the build, and no field would say so: unset it"
+toolkit=$(nvcc --version | sed -n 's/.*, V\([0-9.]*\)$/\1/p')
+[ -n "$toolkit" ] || die "$NVCC --version names no version"
+host=${NVCC_CCBIN:-g++}
+[ ! -d "$host" ] || host=$host/g++
+host=$("$host" -dumpfullversion) && [ -n "$host" ] ||
+    die "the host compiler gives no version: install g++, or set NVCC_CCBIN to where it is"
 
 # One GPU, by its UUID, so that the run and the fields below are of the same.
 gpu_index=${CUDA_VISIBLE_DEVICES:-0}
@@ -148,12 +156,29 @@ gpu=$(gpu_field 2)
 
 mkdir -p build "evidence/$name" || die "cannot make build/ and evidence/$name/"
 exec 9>build/capture.lock || die "cannot write build/capture.lock"
-flock -n 9 || die "another capture is running: two at once would disturb each other's times"
+flock -n 9 || die "another capture, or make check-gpu, is running: two at once would disturb each other's times"
 work=$(mktemp -d build/capture.XXXXXX) || die "cannot make a folder in build/"
 final=evidence/$name/$(echo "$gpu" | tr 'A-Z ' 'a-z-')-$(date -u +%Y-%m-%d).txt
 partial=$final.partial
-trap 'rm -rf "$work" "$partial"' EXIT
-trap 'exit 1' HUP INT TERM
+group=
+trap 'rm -rf "$work" "$partial"; rmdir "evidence/$name" 2>/dev/null' EXIT
+trap 'kill $group 2>/dev/null; wait $group; research/left.sh "$work" | xargs -r kill -s KILL; exit 1' HUP INT TERM
+# Runs a command for at most so many seconds, 0 for as long as it takes, in a
+# process group of its own, all of which a signal then ends.
+grouped() {
+    timeout -k 10 "$@" 9>&- &
+    group=$!
+    wait $group
+}
+
+# The sources, each with its fingerprint.
+fingerprints() {
+    for source in "$lesson" $more; do
+        hash=$(fingerprint "$source") || exit 1
+        echo "fingerprint: $hash $source"
+    done
+}
+fingerprints=$(fingerprints) || exit 1
 
 # Builds $work/$1/$name.cu by the lesson's Build line, with more flags in $2.
 build_copy() {
@@ -164,23 +189,27 @@ build_copy() {
 mkdir "$work/full" "$work/reduced" || die "cannot write to build/"
 if [ -z "$program" ]; then
     cp "$lesson" "$work/full/$name.cu" || die "cannot copy $lesson"
-    sed -f "$reduction" "$lesson" >"$work/reduced/$name.cu" ||
-        die "$reduction does not apply to $lesson"
+    research/reduced/reduce.sh "$lesson" >"$work/reduced/$name.cu" 2>"$work/log" || die "$(tail -n 1 "$work/log")"
     build_copy full ""
     build_copy reduced -lineinfo
-    program="env -C $work/full ./$name"
-    sanitizer=$(research/sanitize.sh "$lesson" "$work/reduced/$name.cu" "$work/reduced/$name" 2>"$work/log") || {
+    program="120 env -C $work/full ./$name"
+    grouped 0 research/sanitize.sh "$lesson" "$work/reduced/$name.cu" "$work/reduced/$name" >"$work/sanitizer" 2>"$work/log" || {
         sed '$d' "$work/log" >&2
         die "$(tail -n 1 "$work/log")"
     }
+    sanitizer=$(cat "$work/sanitizer")
 fi
 
 out=$work/full/stdout
 # shellcheck disable=SC2086 # The program and its arguments.
-$program >"$out" 2>"$work/full/stderr" 9>&-
+grouped $program >"$out" 2>"$work/full/stderr"
 status=$?
+[ $status -ne 124 ] || die "$lesson takes more than two minutes and nothing is recorded"
 [ $status -eq 0 ] ||
     die "$lesson exits $status and nothing is recorded: $(head -n 1 "$work/full/stderr")"
+after=$(fingerprints) || exit 1
+[ "$after" = "$fingerprints" ] ||
+    die "$(echo "$after" | grep -vxF "$fingerprints" | cut -d ' ' -f 3 | xargs) changed during the run: capture again"
 [ ! -s "$work/full/stderr" ] ||
     die "$lesson complains and nothing is recorded: $(head -n 1 "$work/full/stderr")"
 tail -n 1 "$out" | grep -qx "$complete" ||
@@ -191,13 +220,10 @@ grep -qxF "gpu: $gpu" "$out" ||
 (
     set -e
     echo "lesson: $lesson"
-    echo "fingerprint: $(fingerprint "$lesson")"
-    for source in $more; do
-        echo "fingerprint: $(fingerprint "$source") $source"
-    done
+    echo "$fingerprints" | sed '1s/ [^ ]*$//'
     echo "build: $build"
-    echo "toolkit: $(nvcc --version | sed -n 's/.*, V\([0-9.]*\)$/\1/p')"
-    echo "host compiler: g++ $("${NVCC_CCBIN:-g++}" -dumpfullversion)"
+    echo "toolkit: $toolkit"
+    echo "host compiler: g++ $host"
     echo "gpu: $gpu"
     echo "compute capability: $(gpu_field 3)"
     echo "sms: $(sed -n '/^sms: /{s///;p;q;}' "$out")"

@@ -25,7 +25,8 @@ class Capture : public StandIns {
    protected:
     Capture()
         : StandIns({"evidence/capture.sh", "research/sanitize.sh",
-                    "research/reason.sh", "research/racecheck.awk",
+                    "research/reason.sh", "research/left.sh",
+                    "research/reduced/reduce.sh", "research/racecheck.awk",
                     "research/knobs.sh", "research/figures.awk",
                     "research/peers/run.sh"}) {
         writeFile(root() / "tiny/tiny.cu", kLesson);
@@ -142,6 +143,46 @@ TEST_F(Capture, RefusesComplaintsAndIncompleteOutput) {
     expectRefusal("tiny/tiny.cu does not end with 'All checks passed.'");
     program("printf 'gpu: the CPU\\nAll checks passed.\\n'\n");
     expectRefusal("tiny/tiny.cu did not run on the NVIDIA T1000");
+}
+
+TEST_F(Capture, RefusesASourceThatChangedMeanwhile) {
+    program("echo 'int x;' >>" + quoted(root() / "tiny/tiny.cu") + "\n" +
+            kGoodRun);
+    expectRefusal("tiny/tiny.cu changed during the run: capture again");
+}
+
+TEST_F(Capture, RefusesAnOldReduction) {
+    writeFile(root() / "research/reduced/tiny.sed", "s/200/7/\n");
+    expectRefusal("");
+    EXPECT_NE(capture().err.find("the command no longer applies to tiny"),
+              std::string::npos);
+}
+
+TEST_F(Capture, EndsItsProgramsWhereItIsEnded) {
+    tool("compute-sanitizer", "echo '========= ERROR SUMMARY: 0 errors'\n");
+    expectEndsAtOnce(quoted(root() / "evidence/capture.sh") + " tiny/tiny.cu");
+    EXPECT_FALSE(fs::exists(root() / "evidence/tiny"));
+    tool("compute-sanitizer", "\"$3\"\n");
+    expectEndsAtOnce(quoted(root() / "evidence/capture.sh") + " tiny/tiny.cu");
+}
+
+TEST_F(Capture, RefusesAnotherBuildThanItsFieldsSay) {
+    const std::string script = quoted(root() / "evidence/capture.sh");
+    const auto with = [&](const std::string &variable) {
+        return runThere("env " + variable + " " + script + " tiny/tiny.cu");
+    };
+    EXPECT_NE(with("NVCC_APPEND_FLAGS=-G").err.find("changes the build"),
+              std::string::npos);
+    EXPECT_NE(with("NVCC_PREPEND_FLAGS=-G").err.find("changes the build"),
+              std::string::npos);
+    EXPECT_NE(with("NVCC_CCBIN=nonesuch").err.find("the host compiler gives"),
+              std::string::npos);
+    tool("g++", "echo 99.1\n");
+    const Outcome folder = with("NVCC_CCBIN=" + quoted(dir_.path() / "bin"));
+    EXPECT_EQ(folder.status, 0) << folder.err;
+    EXPECT_NE(readFile(root() / folder.out.substr(0, folder.out.size() - 1))
+                  .find("\nhost compiler: g++ 99.1\n"),
+              std::string::npos);
 }
 
 TEST_F(Capture, RefusesSanitizerReportsAndToolsThatCannotRun) {
@@ -262,7 +303,10 @@ TEST_F(Capture, RefusesWithoutItsTools) {
     tool("nvidia-smi", "echo 'GPU-1, NVIDIA T1000, 7.5, a, b, 550'\n");
     EXPECT_EQ(without("flock"),
               "capture.sh: no flock: install it (it is part of util-linux)\n");
+    tool("nvcc", "echo 'release 12.5'\n");
+    expectRefusal("nvcc --version names no version");
     tool("nvcc",
+         "[ $1 != --version ] || { echo ', V12.5.82'; exit; }\n"
          "echo 'nvcc warning : Cannot find valid GPU'; "
          "echo 'tiny.cu: error: broken'; echo 'other: error'; exit 1\n");
     expectRefusal(
@@ -307,7 +351,8 @@ TEST_F(Capture, RefusesToRunTwiceAtOnce) {
     const Outcome both =
         runThere("flock " + lock + " " + again + " tiny/tiny.cu");
     EXPECT_EQ(both.status, 1);
-    EXPECT_NE(both.err.find("another capture is running"), std::string::npos)
+    EXPECT_NE(both.err.find("another capture, or make check-gpu, is"),
+              std::string::npos)
         << both.err;
 }
 
@@ -383,7 +428,9 @@ TEST_F(Knobs, AreNotRecordedWhereARunOrAFigureIsMissing) {
         kWhat);
     knobs("");
     expectRefusal("research/knobs.txt has no knob of tiny", kWhat);
-    tool("nvcc", "echo 'warning: old'; echo 'error: broken'; exit 1\n");
+    tool("nvcc",
+         "[ $1 != --version ] || { echo ', V12.5.82'; exit; }\n"
+         "echo 'warning: old'; echo 'error: broken'; exit 1\n");
     knobs("tiny/tiny :: kTurn :: 10 :: 0 :: ms=sweep/8/ms\n");
     expectRefusal(
         "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: kTurn.10 does "

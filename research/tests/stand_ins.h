@@ -54,9 +54,30 @@ class StandIns : public testing::Test {
     }
     // Runs a command with the stand-ins before all other tools.
     Outcome runThere(const std::string &command) {
-        return run("PATH=" + quoted(dir_.path() / "bin") +
-                   ":$PATH; export PATH; unset NVCC CUDA_VISIBLE_DEVICES; " +
-                   "timeout 100 " + command);
+        return run(
+            "PATH=" + quoted(dir_.path() / "bin") +
+            ":$PATH; export PATH; unset NVCC NVCC_CCBIN "
+            "NVCC_APPEND_FLAGS NVCC_PREPEND_FLAGS CUDA_VISIBLE_DEVICES; " +
+            "timeout 100 " + command);
+    }
+    // Starts a command whose program runs a copy of sleep, BUILT/left, and ends
+    // the command when that runs; nothing may go on running.
+    void expectEndsAtOnce(const std::string &command) {
+        program(
+            "cp \"$(command -v sleep)\" \"${0%/*}/left\"\n"
+            "\"${0%/*}/left\" 31\n");
+        const std::string running =
+            "readlink /proc/[0-9]*/exe 2>/dev/null | grep -F " +
+            quoted(root() / "build");
+        const Outcome ended =
+            runThere("timeout 20 sh -c " +
+                     ::quoted(command + " & until " + running +
+                              "; do sleep 0.1; done; kill $!; wait $!"));
+        EXPECT_EQ(ended.status, 1) << ended.err;
+        EXPECT_EQ(ended.err, "");
+        EXPECT_NE(run(running).status, 0);
+        EXPECT_EQ(run("ls -d " + quoted(root() / "build") + "/*.??????").out,
+                  "");
     }
     // The same on a machine that lacks a command; the stand-ins are there.
     Outcome runWithout(const std::string &missing, const std::string &command) {
