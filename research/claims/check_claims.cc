@@ -27,7 +27,7 @@
 
 namespace {
 
-const std::string kNvcc = "timeout 300 \"${NVCC:-nvcc}\" -std=c++17 -O3 ";
+const std::string kNvcc = "timeout -k 10 300 \"${NVCC:-nvcc}\" -std=c++17 -O3 ";
 
 // Runs a command; throws what it said if it fails.
 std::string must(const std::string &command) {
@@ -195,7 +195,7 @@ Outcome profile(const std::string &source, const std::set<std::string> &kernels,
     for (const std::string &metric : metrics)
         wanted += (wanted.empty() ? "" : ",") + metric;
     return run(
-        "timeout 300 ncu --csv --page raw --print-units base "
+        "timeout -k 10 300 ncu --csv --page raw --print-units base "
         "--clock-control none --cache-control none --kernel-name 'regex:^(" +
         names + ")$' --metrics " + wanted + " " + program);
 }
@@ -293,12 +293,13 @@ void checkCounters(const std::vector<gate::Claim> &claims,
         if (!why.empty()) break;
         const Outcome outcome = profile(source, names, metrics[source]);
         launches[source] = launchesOf(outcome.out);
-        const size_t error = outcome.out.find("==ERROR== ERR_");
+        const size_t error = outcome.out.find("==ERROR== ERR_NVGPUCTRPERM");
         if (error != std::string::npos)
             why = gate::splitLines(outcome.out.substr(error + 10))[0];
-        else if (launches[source].empty())
-            throw std::runtime_error("ncu says nothing of " + source + ":\n" +
-                                     outcome.out + outcome.err);
+        else if (outcome.status != 0 || launches[source].empty())
+            throw std::runtime_error(
+                "ncu exits " + std::to_string(outcome.status) + " for " +
+                source + ":\n" + outcome.out + outcome.err);
     }
     for (const gate::Claim &claim : claims) {
         const gate::Lines values = claim.values("counter");
@@ -331,6 +332,11 @@ int main(int argc, char **argv) {
         checkCounters(claims, argv[1]);
     } catch (const std::exception &error) {
         std::fprintf(stderr, "check_claims: %s\n", error.what());
+        return EXIT_FAILURE;
+    }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+        std::fprintf(stderr,
+                     "check_claims: the results could not be written\n");
         return EXIT_FAILURE;
     }
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -425,6 +425,26 @@ TEST_F(CheckClaims, EndsWhereACounterIsNotThere) {
               std::string::npos);
 }
 
+// Launches may be missing from what a profiler that fails has printed.
+TEST_F(CheckClaims, EndsWhereTheProfilerFails) {
+    const char kCounter[] = "- counter: sum: `lts__t.sum >= 7`\n";
+    tool("ncu", "cat '" + (dir_.path() / "csv").string() + "'; exit 3\n");
+    const Outcome failed = check(kCounter, "sm_90");
+    EXPECT_EQ(failed.status, 1);
+    EXPECT_EQ(failed.err.find("check_claims: ncu exits 3 for tiny/tiny.cu:"),
+              0u)
+        << failed.err;
+}
+
+TEST_F(CheckClaims, NoticesThatItCannotWrite) {
+    check("", "sm_90");
+    const Outcome outcome =
+        runThere("sh -c " + ::quoted("cd " + ::quoted(root()) +
+                                     "; build/check_claims sm_90 >/dev/full"));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err, "check_claims: the results could not be written\n");
+}
+
 TEST_F(CheckClaims, SkipsWhatCannotBeAskedHere) {
     const char kCounter[] = "- counter: sum: `lts__t.sum >= 7`\n";
     const auto skips = [](const Outcome &outcome, const std::string &why) {
