@@ -162,7 +162,7 @@ final=evidence/$name/$(echo "$gpu" | tr 'A-Z ' 'a-z-')-$(date -u +%Y-%m-%d).txt
 partial=$final.partial
 group=
 trap 'rm -rf "$work" "$partial"; rmdir "evidence/$name" 2>/dev/null' EXIT
-trap 'kill $group 2>/dev/null; wait $group; research/left.sh "$work" | xargs -r kill -s KILL; exit 1' HUP INT TERM
+trap '{ kill $group; wait $group; } 2>/dev/null; research/left.sh "$work" | xargs -r kill -s KILL; exit 1' HUP INT TERM
 # Runs a command for at most so many seconds, 0 for as long as it takes, in a
 # process group of its own, all of which a signal then ends.
 grouped() {

@@ -24,32 +24,39 @@
 #
 # Variants are built as many at a time as there are processors. GPU_JOBS of them
 # run at a time, 8 unless set: nothing here is timed. Each may take GPU_SECONDS,
-# 5 unless set. One that takes longer runs again at the end, alone: beside others
-# that hang, a sound program is slow, too.
+# 5 unless set. One that takes longer, that gets no GPU or memory, or of which a
+# tool gives no report, runs again at the end, alone: beside others that hang, a
+# sound program is slow, too. No report then is skipped only where the tools do
+# not run the lesson's own reduced copy either, and failed otherwise.
 
 set -u
 LC_ALL=C
 export LC_ALL
 
-cd "$(dirname "$0")/.." || exit 1
+cd -P "$(dirname "$0")/.." || exit 1
 NVCC=${NVCC:-nvcc}
 export NVCC
 
 # What follows, up to "main", is for the jobs, each a start of this script:
 # --lesson LESSON.cu 0 SLOT, --variant LESSON.cu LINE SLOT, or --alone for the
 # same again. A job leaves in $work/NAME.LINE/result lines VERDICT|WHAT TO PRINT,
-# or a file again in place of them.
+# none where it could not write all of them, or a file again in place of them.
 
 # Runs a command on the card for at most so many seconds; then kills it.
 card() {
     limit=$1
     shift
-    flock -o "$work/card.$slot" timeout -s KILL "$limit" "$@"
+    flock -o "$work/card.$slot" research/limit.sh "$limit" "$@"
 }
-# Notes a verdict. What failed is said on stderr, too.
+# Notes a verdict, or leaves none. What failed is said on stderr, too.
 result() {
-    echo "$1|$2" >>"$dir/result"
-    [ "$1" != failed ] || echo "$name: $2${3+: $3}" >&2
+    echo "$1|$2" >>"$dir/result" || { rm -f "$dir/result"; exit 0; }
+    [ "$1" != failed ] || echo "$name: $2: $3" >&2
+}
+# Whether a log says that the GPU or its memory was not to be had, which is no
+# fault that was found.
+lacks_card() {
+    grep -qE 'out of memory|busy or unavailable|No CUDA GPU|system not yet|no kernel image' "$1"
 }
 
 # How the run of $1 with status $2 went.
@@ -70,9 +77,10 @@ expect_complaint() {
 }
 
 check_lesson() {
-    if ! research/reduced/reduce.sh "$lesson" >"$dir/reduced.cu" || ! {
+    if ! {
         # shellcheck disable=SC2086 # The flags of the Build line are words.
-        "$NVCC" $flags -o "$dir/native" "$lesson" &&
+        research/reduced/reduce.sh "$lesson" >"$dir/reduced.cu" &&
+            "$NVCC" $flags -o "$dir/native" "$lesson" &&
             "$NVCC" $flags -lineinfo -o "$dir/reduced" "$dir/reduced.cu" &&
             "$NVCC" -std=c++17 -O3 -gencode "arch=compute_$minimum,code=compute_$minimum" -o "$dir/ptx" "$lesson"
     } >"$dir/log" 2>&1; then
@@ -107,15 +115,18 @@ ending() {
     status=$?
     case $status in
         0) [ "$outcome" != holds ] || { echo passes; return; } ;;
-        124 | 137) echo time-limit; return ;;
-        1) if [ -s "$dir/log" ]; then echo program; else echo silent; fi; return ;;
+        124) echo time-limit; return ;;
+        1)
+            if lacks_card "$dir/log"; then echo no-card; elif [ -s "$dir/log" ]; then echo program; else echo silent; fi
+            return
+            ;;
         *) echo "exit-$status"; return ;;
     esac
     for tool in memcheck racecheck synccheck initcheck; do
-        flock -o "$work/card.$slot" research/sanitize.sh "$lesson" "$dir/$name.cu" "$dir/$name" $tool >/dev/null 2>&1
+        flock -o "$work/card.$slot" research/sanitize.sh "$lesson" "$dir/$name.cu" "$dir/$name" $tool >/dev/null 2>"$dir/log"
         case $? in
             0) ;;
-            1) echo $tool; return ;;
+            1) if lacks_card "$dir/$name.log"; then echo no-card; else echo $tool; fi; return ;;
             3) echo time-limit; return ;;
             *) echo no-tool; return ;;
         esac
@@ -133,27 +144,32 @@ check_variant() {
         ended=no-hardware
     elif [ "${outcome%%:*}" = unseen ] || [ "${outcome%%:*}" = host ] || grep -q "^$name/$variant :: " research/mutants/not-on-gpu.txt; then
         ended=not-asked
-    elif research/reduced/reduce.sh "$lesson" "$expression" >"$dir/$name.cu"; then
+    elif research/reduced/reduce.sh "$lesson" "$expression" >"$dir/$name.cu" 2>"$dir/log"; then
         ended=$(ending)
     else
         ended=does-not-apply
     fi
     rm -f "$dir/again"
-    if [ "$job/$ended" = --variant/time-limit ]; then
-        : >"$dir/again"
-        return
-    fi
+    case $job/$ended in
+        --variant/time-limit | --variant/no-card | --variant/no-tool)
+            : >"$dir/again"
+            return
+            ;;
+    esac
     of=failed
+    reason=
     case ${outcome%%:*}/$ended in
         */not-asked) of=none ;;
-        */no-hardware | */no-tool) of=skipped ;;
+        */no-hardware) of=skipped ;;
+        */no-tool) ! grep -q '^skipped|sanitizers' "$work/$name.0/result" || of=skipped ;;
         holds/passes) of=passed ;;
         compile/compiler) ! grep -qE "${outcome#*: }" "$dir/log" || of=passed ;;
         plain/* | asan/* | tsan/*)
             case $ended in program | time-limit | *check) of=passed ;; esac
             ;;
     esac
-    result $of "$(printf '%-44s %s' "$variant" "$ended")"
+    [ $of != failed ] || reason=$(research/reason.sh "$dir/log")
+    result $of "$(printf '%-44s %s' "$variant" "$ended")" "$reason"
 }
 
 case ${1-} in
@@ -189,23 +205,54 @@ die() {
     exit 1
 }
 [ $# -gt 0 ] || die "name the lessons, or run make check-gpu"
+for lesson; do
+    faults=research/mutants/$(basename "$lesson" .cu).txt
+    [ -r "$faults" ] || die "there is no $faults: list there the faults that $lesson must find"
+done
 [ -x build/check_claims ] || die "no build/check_claims: run make check-gpu, which builds it"
 command -v "$NVCC" >/dev/null ||
     die "no CUDA compiler $NVCC: install the CUDA Toolkit, or set NVCC to where it is"
+for tool in flock:util-linux timeout:coreutils nproc:coreutils xargs:findutils find:findutils; do
+    command -v "${tool%:*}" >/dev/null || die "no ${tool%:*}: install it (it is part of ${tool#*:})"
+done
 command -v nvidia-smi >/dev/null ||
     die "no nvidia-smi, which comes with the driver of an NVIDIA GPU: make check is what runs without one"
 gpu=${CUDA_VISIBLE_DEVICES:-0}
 gpu=${gpu%%,*}
 ask_gpu() { nvidia-smi -i "$gpu" --format=csv,noheader,nounits --query-gpu="$1" 2>/dev/null; }
-capability=$(ask_gpu compute_cap | tr -d .) && [ -n "$capability" ] ||
+capability=$(ask_gpu compute_cap) ||
     die "nvidia-smi finds no GPU $gpu: make check is what runs without one"
-memory=$(ask_gpu memory.used)
-work=$(mktemp -d build/check-gpu.XXXXXX) || die "cannot make a folder in build/"
+capability=$(echo "$capability" | tr -d .)
+is_number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
+is_number "$capability" || die "nvidia-smi gives no compute capability of GPU $gpu, but '$capability'"
 GPU_JOBS=${GPU_JOBS:-8}
 GPU_SECONDS=${GPU_SECONDS:-5}
+for number in "$GPU_JOBS" "$GPU_SECONDS"; do
+    is_number "$number" && [ "${number#0}" = "$number" ] ||
+        die "GPU_JOBS and GPU_SECONDS are whole numbers of at least 1, not '$number'"
+done
+mkdir -p build || die "cannot make build/"
+# Where capture.sh runs this, it has the lock.
+[ -n "${CAPTURING-}" ] || { exec 9>build/capture.lock && flock -n 9; } ||
+    die "a capture, or another make check-gpu, is running: both at once would disturb its times"
+# MiB in use on the card, or nothing where nvidia-smi cannot tell.
+in_use() {
+    used=$(ask_gpu memory.used) && is_number "$used" && echo "$used"
+}
+before=$(in_use)
+started=$(date +%s)
+work=$(mktemp -d build/check-gpu.XXXXXX) || die "cannot make a folder in build/"
 export work GPU_JOBS GPU_SECONDS capability
+group=
 trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
+trap '{ kill $group; wait $group; } 2>/dev/null; research/left.sh "$work" | xargs -r kill -s KILL; exit 1' HUP INT TERM
+# Runs a command in a process group of its own, all of which a signal then ends.
+grouped() {
+    timeout -k 10 0 "$@" 9>&- &
+    group=$!
+    wait $group
+}
+full() { die "cannot write to build/: is the disk full?"; }
 
 {
     for lesson; do echo "--lesson $lesson 0"; done
@@ -213,51 +260,60 @@ trap 'exit 1' HUP INT TERM
         awk -v lesson="$lesson" '!/^#/ && NF {print "--variant", lesson, FNR}' \
             "research/mutants/$(basename "$lesson" .cu).txt"
     done
-} | awk '{print $0, NR}' >"$work/jobs"
-xargs -n 4 -P "$(nproc)" research/check_gpu.sh <"$work/jobs" || die "a job could not be run"
+} | awk '{print $0, NR}' >"$work/jobs" || full
+grouped xargs -a "$work/jobs" -n 4 -P "$(nproc)" research/check_gpu.sh || die "a job could not be run"
+again=0
 while read -r _ lesson line slot; do
-    [ ! -e "$work/$(basename "$lesson" .cu).$line/again" ] ||
-        research/check_gpu.sh --alone "$lesson" "$line" "$slot" </dev/null || die "a job could not be run"
+    [ -e "$work/$(basename "$lesson" .cu).$line/again" ] || continue
+    again=$((again + 1))
+    grouped research/check_gpu.sh --alone "$lesson" "$line" "$slot" || die "a job could not be run"
 done <"$work/jobs"
 
-# Prints results and counts them.
+# Prints a job's results and counts them; $2 is what failed if they were lost.
 conclude() {
-    cut -d '|' -f 2- "$@"
-    cut -d '|' -f 1 "$@" >>"$work/verdicts"
+    results=$(cat "$1" 2>/dev/null)
+    [ -n "$results" ] || {
+        echo "$name: $2: the verdict was lost: is the disk full?" >&2
+        results="failed|$2: lost"
+    }
+    echo "$results" | cut -d '|' -f 2-
+    echo "$results" | cut -d '|' -f 1 >>"$work/verdicts" || full
 }
 
 echo "What only a GPU can test"
 echo
-cat "$work"/*/native.out | sed -n '/^== device: /,/^$/{p;/^$/q;}' | sed '$d'
+cat "$work"/*/native.out 2>/dev/null | sed -n '/^== device: /,/^$/{p;/^$/q;}' | sed '$d'
 for lesson; do
     name=$(basename "$lesson" .cu)
     printf '\n== %s: builds, sanitizers, variants ==\n' "$name"
-    conclude "$work/$name.0/result"
+    conclude "$work/$name.0/result" "the lesson itself"
     printf '%-44s %s\n' variant ended
     awk -v lesson="$lesson" '$1 == "--variant" && $2 == lesson {print $3}' "$work/jobs" |
-        while read -r number; do conclude "$work/$name.$number/result"; done
+        while read -r number; do conclude "$work/$name.$number/result" "line $number"; done || exit 1
 done
 
-build/check_claims "sm_$capability" >"$work/claims"
+grouped env TMPDIR="$PWD/$work" build/check_claims "sm_$capability" >"$work/claims"
 status=$?
 cat "$work/claims"
-awk '$NF ~ /^(passed|failed|skipped)$/ {print $NF}' "$work/claims" >>"$work/verdicts"
-[ $status -eq 0 ] || grep -q ' failed$' "$work/claims" || echo failed >>"$work/verdicts"
+awk '$NF ~ /^(passed|failed|skipped)$/ {print $NF}' "$work/claims" >>"$work/verdicts" || full
+[ $status -eq 0 ] || grep -q ' failed$' "$work/claims" || echo failed >>"$work/verdicts" || full
 
 # The driver may take a moment to clear up behind a process that was killed.
 printf '\n== left: behind all these runs ==\n'
+cleared() {
+    processes=$(research/left.sh "$work" | wc -l)
+    after=$(in_use)
+    [ "$processes" -eq 0 ] && { [ -z "$before" ] || { [ -n "$after" ] && [ $((after - before)) -le 64 ]; }; }
+}
+of=failed
 for _ in 1 2 3 4 5 6 7 8 9 10; do
-    processes=$(readlink /proc/[0-9]*/exe 2>/dev/null | grep -cF "$PWD/$work/")
-    more=$(($(ask_gpu memory.used) - memory))
-    [ "$processes" -ne 0 ] || [ "$more" -gt 64 ] || break
+    ! cleared || { of=passed; break; }
     sleep 1
 done
 echo "processes: $processes"
-of=passed
-[ "$processes" -eq 0 ] && [ "$more" -le 64 ] || of=failed
 echo "card: $of"
-[ $of = passed ] || echo "left: $processes processes, $more MiB more in use on the card than before" >&2
-echo $of >>"$work/verdicts"
+[ $of = passed ] || echo "left: $processes processes; MiB in use on the card: ${before:-unknown} before, ${after:-unknown} now" >&2
+echo $of >>"$work/verdicts" || full
 
 count() { grep -c "^$1\$" "$work/verdicts"; }
 printf '\n== total: all of the above ==\n'
@@ -265,6 +321,8 @@ echo "passed: $(count passed)"
 echo "failed: $(count failed)"
 echo "skipped: $(count skipped)"
 echo "not_asked: $(count none)"
+echo "asked_again: $again"
 echo "time_limit_s: $GPU_SECONDS"
-printf '\n%s passed, %s failed, %s skipped\n' "$(count passed)" "$(count failed)" "$(count skipped)"
+echo "seconds: $(($(date +%s) - started))"
+printf '\n%s passed, %s failed, %s skipped\n' "$(count passed)" "$(count failed)" "$(count skipped)" || exit 1
 [ "$(count failed)" -eq 0 ] && [ "$(count passed)" -gt 0 ]

@@ -3,8 +3,8 @@
 #
 # usage: research/reason.sh LOG
 #
-# Prints the line of a compiler's output that says why it failed: the first that
+# Prints the line of a command's output that says why it failed: the first that
 # reads like a failure, for harmless warnings may stand before it, or else the
 # first.
 
-grep -m 1 -E 'error|fatal|not found' "$1" || head -n 1 "$1"
+grep -m 1 -E 'error|fatal|not found' "$1" || head -n 1 "$1" | grep . || echo "no reason given"

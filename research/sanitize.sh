@@ -8,8 +8,8 @@
 # transcript's sanitizer field says: each tool and its number of reports, and
 # behind a number other than 0 the record of research/CLAIMS.md that explains
 # them. Exit status 1 if reports are not explained or the program fails, 2 if a
-# tool cannot run here, 3 if it takes too long; the last line on stderr then
-# says why.
+# tool is not there or ends without its summary, 3 if it takes too long; the last
+# line on stderr then says why.
 
 set -u
 LC_ALL=C
@@ -32,10 +32,10 @@ command -v compute-sanitizer >/dev/null || {
 log=$program.log
 line=
 for tool; do
-    timeout -s KILL 60 compute-sanitizer --tool "$tool" "$program" >"$log" 2>&1
+    research/limit.sh 60 compute-sanitizer --tool "$tool" "$program" >"$log" 2>&1
     status=$?
     reports=$(sed -n 's/^=* *[A-Z]* SUMMARY: \([0-9]*\) .*/\1/p' "$log" | head -n 1)
-    if [ -z "$reports" ] && [ $status -ne 137 ]; then
+    if [ -z "$reports" ] && [ $status -ne 124 ]; then
         echo "compute-sanitizer --tool $tool cannot run here: $(head -n 1 "$log")" >&2
         exit 2
     fi
@@ -51,7 +51,7 @@ for tool; do
         echo "$tool reports $reports faults in the reduced copy of $lesson" >&2
         exit 1
     fi
-    if [ $status -eq 137 ]; then
+    if [ $status -eq 124 ]; then
         echo "the reduced copy of $lesson takes more than a minute under $tool" >&2
         exit 3
     fi

@@ -26,9 +26,9 @@ class Capture : public StandIns {
     Capture()
         : StandIns({"evidence/capture.sh", "research/sanitize.sh",
                     "research/reason.sh", "research/left.sh",
-                    "research/reduced/reduce.sh", "research/racecheck.awk",
-                    "research/knobs.sh", "research/figures.awk",
-                    "research/peers/run.sh"}) {
+                    "research/limit.sh", "research/reduced/reduce.sh",
+                    "research/racecheck.awk", "research/knobs.sh",
+                    "research/figures.awk", "research/peers/run.sh"}) {
         writeFile(root() / "tiny/tiny.cu", kLesson);
         tool("nvidia-smi",
              "echo 'GPU-1, NVIDIA T1000, 7.5, [N/A], Disabled, 550.54'\n");

@@ -22,7 +22,9 @@ const char kProgram[] =
     "[ -n \"${CUDA_VISIBLE_DEVICES-7}\" ] || { "
     "echo 'No CUDA GPU to run on (hidden): do.' >&2; exit 1; }\n"
     "case $kFault in 1) echo 'FAILED: tiny' >&2; exit 1;; 2) sleep 30;;\n"
-    "6) exit 1;; 7) kill -SEGV $$;;\n"
+    "6) exit 1;; 7) kill -SEGV $$;; 11) kill -KILL $$;;\n"
+    "10) echo 'tiny.cu:5: CUDA error: out of memory' >&2; exit 1;;\n"
+    "13) mkdir \"${0%/*}/result\";;\n"
     "8) [ -e \"$0.slow\" ] || { : >\"$0.slow\"; sleep 30; };; esac\n"
     "printf 'Day 0: tiny\\n\\n== device: what this ran on ==\\n"
     "gpu: NVIDIA T1000\\nsms: 14\\n\\nAll checks passed.\\n' 2>/dev/null || "
@@ -45,7 +47,8 @@ class CheckGpu : public StandIns {
    protected:
     CheckGpu()
         : StandIns({"research/check_gpu.sh", "research/sanitize.sh",
-                    "research/reason.sh", "research/racecheck.awk",
+                    "research/reason.sh", "research/left.sh",
+                    "research/limit.sh", "research/racecheck.awk",
                     "research/reduced/reduce.sh", "evidence/capture.sh"}) {
         writeFile(root() / "tiny/tiny.cu", kLesson);
         variants(kVariants);
@@ -59,6 +62,7 @@ class CheckGpu : public StandIns {
             "compute-sanitizer",
             "if grep -q kFault=9 \"$3\" && [ ! -e \"$3.slow\" ]; then\n"
             ": >\"$3.slow\"; exit 137; fi\n"
+            "grep -q kFault=12 \"$3\" && { echo 'Internal error'; exit 1; }\n"
             "n=0; case $2 in memcheck) grep -q kFault=3 \"$3\" && n=1;;\n"
             "racecheck) grep -q kFault=4 \"$3\" && n=2;; esac\n"
             "echo \"========= ERROR SUMMARY: $n errors\"; \"$3\" >/dev/null\n");
@@ -95,7 +99,7 @@ class CheckGpu : public StandIns {
                   std::string::npos)
             << outcome.out;
         EXPECT_TRUE(std::regex_search(
-            outcome.err, std::regex("^tiny: odd +" + ended + "\n")))
+            outcome.err, std::regex("^tiny: odd +" + ended + ": .*\n")))
             << outcome.err;
     }
 };
@@ -105,7 +109,8 @@ TEST_F(CheckGpu, SaysHowEverythingEnded) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     const std::string row = std::string(39, ' ');
-    EXPECT_EQ(outcome.out,
+    EXPECT_EQ(std::regex_replace(outcome.out, std::regex("seconds: \\d+"),
+                                 "seconds: N"),
               "What only a GPU can test\n\n"
               "== device: what this ran on ==\ngpu: NVIDIA T1000\nsms: 14\n\n"
               "== tiny: builds, sanitizers, variants ==\n"
@@ -123,11 +128,12 @@ TEST_F(CheckGpu, SaysHowEverythingEnded) {
                   "card: passed\n\n"
                   "== total: all of the above ==\n"
                   "passed: 13\nfailed: 0\nskipped: 0\nnot_asked: 3\n"
-                  "time_limit_s: 1\n\n"
+                  "asked_again: 1\ntime_limit_s: 1\nseconds: N\n\n"
                   "13 passed, 0 failed, 0 skipped\n");
     for (const auto &entry :
          std::filesystem::directory_iterator(root() / "build"))
-        EXPECT_EQ(entry.path().filename(), "check_claims");
+        EXPECT_TRUE(entry.path().filename() == "check_claims" ||
+                    entry.path().filename() == "capture.lock");
 }
 
 TEST_F(CheckGpu, IsRecordedWhenNothingFailed) {
@@ -167,6 +173,9 @@ TEST_F(CheckGpu, FailsWhereAVariantEndsOtherwise) {
     expectFailure("odd :: s/kFault = 0/kFault = 2/ :: holds", "time-limit");
     expectFailure("odd :: s/kFault = 0/kFault = 6/ :: plain: x", "silent");
     expectFailure("odd :: s/kFault = 0/kFault = 7/ :: asan: x", "exit-139");
+    expectFailure("odd :: s/kFault = 0/kFault = 10/ :: plain: x", "no-card");
+    expectFailure("odd :: s/kFault = 0/kFault = 11/ :: plain: x", "exit-137");
+    expectFailure("odd :: s/kFault = 0/kFault = 12/ :: asan: x", "no-tool");
     expectFailure("odd :: s/kSize = 7/kSize = 8/ :: compile: x", "survives");
     expectFailure("odd :: s/constexpr int kF.*/#error other/ :: compile: x",
                   "compiler");
@@ -182,11 +191,24 @@ TEST_F(CheckGpu, AsksAgainWhatTookTooLong) {
     EXPECT_EQ(check().status, 0);
 }
 
+TEST_F(CheckGpu, FailsWhereAVerdictIsLost) {
+    variants("odd :: s/kFault = 0/kFault = 13/ :: holds\n");
+    const Outcome outcome = check();
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.out.find("\nline 1: lost\n"), std::string::npos);
+    EXPECT_NE(outcome.out.find("\n7 passed, 1 failed, 0 skipped\n"),
+              std::string::npos);
+    EXPECT_NE(outcome.err.find("tiny: line 1: the verdict was lost: is the"),
+              std::string::npos);
+}
+
 TEST_F(CheckGpu, FailsWhereAVariantDoesNotApply) {
     variants("odd :: s/nonesuch// :: plain: x\n");
     const Outcome outcome = check();
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_NE(outcome.err.find("no longer applies"), std::string::npos);
+    EXPECT_NE(outcome.err.find("does-not-apply: reduce.sh: the expression: the "
+                               "command no longer applies"),
+              std::string::npos);
     EXPECT_NE(outcome.out.find("does-not-apply\n"), std::string::npos);
 }
 
@@ -211,12 +233,20 @@ TEST_F(CheckGpu, FailsWhereTheLessonDoes) {
     program(kProgram);
     tool("compute-sanitizer", "echo '========= ERROR SUMMARY: 1 errors'\n");
     EXPECT_TRUE(has(check().out, "sanitizers: failed"));
+    writeFile(root() / "research/reduced/tiny.sed", "s/nonesuch//\n");
+    EXPECT_NE(check().err.find("tiny: builds: failed: reduce.sh: "),
+              std::string::npos);
+    writeFile(root() / "research/reduced/tiny.sed", "s/100/7/\n");
+    tool("nvcc", "exit 1\n");
+    EXPECT_NE(check().err.find("tiny: builds: failed: no reason given\n"),
+              std::string::npos);
     tool("nvcc", "echo warning >&2; echo 'error: broken' >&2; exit 1\n");
     EXPECT_NE(check().err.find("tiny: builds: failed: error: broken"),
               std::string::npos);
 }
 
 TEST_F(CheckGpu, CountsClaimsAndWhatIsLeft) {
+    tool("sleep", "");
     variants("# None.\n");
     claims("sum 2 skipped");
     EXPECT_NE(check().out.find("\n6 passed, 0 failed, 1 skipped\n"),
@@ -231,15 +261,50 @@ TEST_F(CheckGpu, CountsClaimsAndWhatIsLeft) {
     card("7.5", "$(ls -d build/check-gpu.*/tiny.0 2>/dev/null | wc -l) * 65");
     const Outcome full = check();
     EXPECT_NE(full.out.find("card: failed"), std::string::npos) << full.out;
-    EXPECT_NE(full.err.find("0 processes, 65 MiB more"), std::string::npos);
+    EXPECT_NE(
+        full.err.find(
+            "left: 0 processes; MiB in use on the card: 0 before, 65 now"),
+        std::string::npos);
+}
+
+TEST_F(CheckGpu, ComparesMemoryInUseWhereTheDriverTells) {
+    variants("# None.\n");
+    tool("sleep", "");
+    const std::string kSmi =
+        "case \"$*\" in *compute_cap*) echo 7.5; exit;; esac\n";
+    tool("nvidia-smi", kSmi + "echo '[N/A]'\n");
+    const Outcome blind = check();
+    EXPECT_EQ(blind.status, 0) << blind.err;
+    tool("nvidia-smi", kSmi +
+                           "echo 7\nfor job in build/check-gpu.*/tiny.0; do\n"
+                           "[ ! -e \"$job\" ] || exit 9; done\n");
+    const Outcome lost = check();
+    EXPECT_EQ(lost.status, 1);
+    EXPECT_NE(lost.out.find("card: failed"), std::string::npos) << lost.out;
+    EXPECT_NE(lost.err.find("7 before, unknown now"), std::string::npos);
+}
+
+TEST_F(CheckGpu, EndsItsProgramsWhereItIsEnded) {
+    expectEndsAtOnce(quoted(root() / "research/check_gpu.sh") +
+                     " tiny/tiny.cu");
+}
+
+TEST_F(CheckGpu, RunsBesideNoCapture) {
+    const Outcome outcome =
+        runThere("flock " + ::quoted(root() / "build/capture.lock") + " " +
+                 ::quoted(root() / "research/check_gpu.sh") + " tiny/tiny.cu");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err.find("check_gpu.sh: a capture, or another"), 0u)
+        << outcome.err;
 }
 
 TEST_F(CheckGpu, FindsAProcessThatWasLeft) {
     variants("# None.\n");
     program(
-        "cp \"$(command -v sleep)\" \"${0%/*}/left\"\n"
+        "cp \"/bin/sleep\" \"${0%/*}/left\"\n"
         "setsid \"${0%/*}/left\" 14 >/dev/null 2>&1 &\n" +
         std::string(kProgram));
+    tool("sleep", "");
     const Outcome outcome = check();
     EXPECT_EQ(outcome.status, 1);
     EXPECT_NE(outcome.out.find("card: failed"), std::string::npos);
@@ -269,6 +334,30 @@ TEST_F(CheckGpu, NeedsAGpuAndItsTools) {
     tool("nvidia-smi", "exit 9\n");
     EXPECT_NE(check().err.find("nvidia-smi finds no GPU 0: make check is what"),
               std::string::npos);
+    tool("nvidia-smi", "echo No devices were found; exit 6\n");
+    EXPECT_NE(check().err.find("nvidia-smi finds no GPU 0: make check is what"),
+              std::string::npos);
+    tool("nvidia-smi", "echo No devices were found\n");
+    EXPECT_NE(check().err.find("no compute capability of GPU 0, but 'No dev"),
+              std::string::npos);
+    card("7.5", "0");
+    const std::string script = ::quoted(root() / "research/check_gpu.sh");
+    EXPECT_EQ(runWithout("nproc", script + " tiny/tiny.cu").err,
+              "check_gpu.sh: no nproc: install it (it is part of coreutils)\n");
+    for (const char *setting :
+         {"GPU_SECONDS=0", "GPU_SECONDS=1.5", "GPU_JOBS=0", "GPU_JOBS=-1"}) {
+        const Outcome set = runThere("env " + std::string(setting) + " " +
+                                     script + " tiny/tiny.cu");
+        EXPECT_EQ(set.status, 1) << setting;
+        EXPECT_EQ(set.err.find("check_gpu.sh: GPU_JOBS and GPU_SECONDS are"),
+                  0u)
+            << set.err;
+    }
+    std::filesystem::remove(root() / "research/mutants/tiny.txt");
+    EXPECT_EQ(check().err.find(
+                  "check_gpu.sh: there is no research/mutants/tiny.txt: list"),
+              0u);
+    variants("# None.\n");
     std::filesystem::remove(dir_.path() / "bin/nvidia-smi");
     const Outcome bare =
         runWithout("nvidia-smi", ::quoted(root() / "research/check_gpu.sh") +
