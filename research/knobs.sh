@@ -66,9 +66,11 @@ while IFS=$tab read -r _ constant values _ figures; do
     echo "$row" >"$work/table"
     for value in $values; do
         copy=$work/$constant.$value
-        "$copy/$name" >"$copy/stdout" 2>"$copy/stderr" </dev/null && [ ! -s "$copy/stderr" ] &&
+        timeout --foreground -k 10 120 "$copy/$name" >"$copy/stdout" 2>"$copy/stderr" </dev/null
+        status=$?
+        [ $status -eq 0 ] && [ ! -s "$copy/stderr" ] &&
             [ "$(tail -n 1 "$copy/stdout")" = "All checks passed." ] ||
-            die "$name does not pass with $constant = $value: $(head -n 1 "$copy/stderr")"
+            die "$name does not pass with $constant = $value (exit $status): $(head -n 1 "$copy/stderr")"
         awk -f research/figures.awk "$copy/stdout" >"$copy/figures"
         row=$value
         for figure in $figures; do

@@ -9,8 +9,8 @@
 # one process at least, as near the launch floor, and ! behind another that
 # spreads by more than 3 percent and by more than the program printed. That is the
 # last column, where the table has a column spread_%; a table named spread is the
-# spread of each figure at the same place of the others. Exit status 1 if a run
-# fails.
+# spread of each figure at the same place of the others. A run that wants for
+# hardware is skipped. Exit status 1 if a run fails, or takes over two minutes.
 
 set -u
 LC_ALL=C
@@ -30,10 +30,17 @@ trap 'exit 1' HUP INT TERM
 for name; do
     for run in 1 2 3 4 5; do
         # Complaints pass through no file: a full disk must not swallow them.
-        complaints=$("build/$name" 2>&1 >"$work/$run") ||
-            die "$name fails: $(printf '%s\n' "${complaints:-exit status $?}" | head -n 1)"
+        complaints=$(timeout --foreground -k 10 120 "build/$name" 2>&1 >"$work/$run")
+        status=$?
+        [ $status -ne 77 ] || break
+        [ $status -eq 0 ] ||
+            die "$name fails: $(printf '%s\n' "${complaints:-exit status $status}" | head -n 1)"
         awk -f research/figures.awk "$work/$run" || die "cannot write to build/: is the disk full?"
     done >"$work/figures"
+    [ $status -ne 77 ] || {
+        echo "$name: skipped"
+        continue
+    }
     awk -v name="$name" '
         # Sorts n numbers of v in place.
         function sort(v, n,    i, j, x) {

@@ -25,17 +25,18 @@ for name; do
     status=$?
     [ -z "$complaints" ] || printf '%s\n' "$complaints" >&2
     case $status in
-        0) echo "$name: passed" ;;
-        77) echo "$name: skipped" ;;
+        0) verdict=passed ;;
+        77) verdict=skipped ;;
         *)
-            echo "$name: failed (exit $status)"
+            verdict="failed (exit $status)"
             failed=1
-            case $complaints in "No CUDA GPU"*)
-                echo "Running needs an NVIDIA GPU. Without one, make run-cpu runs the lessons' kernels on the CPU." >&2
-                exit 1
-                ;;
-            esac
             ;;
+    esac
+    echo "$name: $verdict" || failed=1
+    case $verdict/$complaints in failed*/"No CUDA GPU"*)
+        echo "Running needs an NVIDIA GPU. Without one, make run-cpu runs the lessons' kernels on the CPU." >&2
+        exit 1
+        ;;
     esac
 done
 exit $failed

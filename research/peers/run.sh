@@ -28,7 +28,7 @@ for source in research/peers/*_peers.cu; do
     # shellcheck disable=SC2086 # The build line is a list of words.
     "${NVCC:-nvcc}" ${build_line% -o *} -o "$work/$peer" "$source" >"$work/log" 2>&1 ||
         die "$source does not build: $(research/reason.sh "$work/log")"
-    "$work/$peer" >"$work/stdout" || exit 1
+    timeout --foreground -k 10 120 "$work/$peer" >"$work/stdout" || die "$source exits $?"
     [ "$(tail -n 1 "$work/stdout")" = "All checks passed." ] ||
         die "$source does not end with 'All checks passed.'"
     echo

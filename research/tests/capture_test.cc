@@ -413,7 +413,7 @@ TEST_F(Knobs, AreNotRecordedWhereARunOrAFigureIsMissing) {
             std::string(kKnobRun));
     expectRefusal(
         "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: tiny does "
-        "not pass with kTurn = 10: FAILED: x",
+        "not pass with kTurn = 10 (exit 1): FAILED: x",
         kWhat);
     program(kKnobRun);
     knobs("tiny/tiny :: kTurn :: 10 20 :: 0 :: ms=sweep/9/ms\n");
@@ -442,6 +442,18 @@ TEST_F(Knobs, AreNotRecordedWhereARunOrAFigureIsMissing) {
     EXPECT_EQ(bare.err,
               "knobs.sh: no CUDA compiler nonesuch: install the CUDA Toolkit, "
               "or set NVCC to where it is\n");
+}
+
+// A timeout whose two minutes are over at once.
+TEST_F(Knobs, AreNotRecordedWhereAProgramTakesTooLong) {
+    tool("timeout",
+         "case \" $* \" in *' 120 '*) exit 124;; esac\n"
+         "exec /usr/bin/timeout \"$@\"\n");
+    expectRefusal("tiny/tiny.cu takes more than two minutes and nothing");
+    expectRefusal(
+        "tiny/tiny.cu exits 1 and nothing is recorded: knobs.sh: tiny does "
+        "not pass with kTurn = 10 (exit 124): ",
+        "knobs-tiny");
 }
 
 TEST_F(Capture, RecordsAllPeersInOneTranscript) {

@@ -615,6 +615,13 @@ TEST_F(Repeat, FailsWhereARunDoes) {
     EXPECT_EQ(repeat("exit 9\n").err, "repeat.sh: tiny fails: exit status 9\n");
 }
 
+TEST_F(Repeat, SkipsWhatLacksItsHardware) {
+    const Outcome outcome = repeat("echo 'needs more' >&2; exit 77\n");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.out, "tiny: skipped\n");
+    EXPECT_EQ(outcome.err, "");
+}
+
 TEST_F(Repeat, SaysWhyARunFailedOnAFullDiskToo) {
     repeat("");
     writeFile(root() / "build/tiny",

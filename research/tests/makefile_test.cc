@@ -118,6 +118,13 @@ TEST_F(Makefile, SaysWhyARunFailedOnAFullDiskToo) {
               "The results could not be written.\natomics: failed (exit 1)\n");
 }
 
+TEST_F(Makefile, FailsWhereItCannotSayHowARunEnded) {
+    EXPECT_EQ(make("atomics").status, 0);
+    EXPECT_EQ(
+        run(quoted(root() / "research/run.sh") + " atomics >/dev/full").status,
+        1);
+}
+
 TEST_F(Makefile, RunsNothingWithoutAName) {
     const Outcome closed =
         run(quoted(root() / "research/run.sh") + " atomics >&-");
