@@ -50,7 +50,7 @@ card() {
 }
 # Notes a verdict, or leaves none. What failed is said on stderr, too.
 result() {
-    echo "$1|$2" >>"$dir/result" || { rm -f "$dir/result"; exit 0; }
+    echo "$1|$2" >>"$dir/result" || { rm -rf "$dir"; exit 0; }
     [ "$1" != failed ] || echo "$name: $2: $3" >&2
 }
 # Whether a log says that the GPU or its memory was not to be had, which is no

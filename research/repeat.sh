@@ -37,7 +37,7 @@ for name; do
             die "$name fails: $(printf '%s\n' "${complaints:-exit status $status}" | head -n 1)"
         awk -f research/figures.awk "$work/$run" || die "cannot write to build/: is the disk full?"
     done >"$work/figures"
-    [ $status -ne 77 ] || {
+    [ "$status" -ne 77 ] || {
         echo "$name: skipped"
         continue
     }

@@ -200,6 +200,11 @@ TEST_F(CheckGpu, FailsWhereAVerdictIsLost) {
               std::string::npos);
     EXPECT_NE(outcome.err.find("tiny: line 1: the verdict was lost: is the"),
               std::string::npos);
+    variants("# None.\n");
+    const Outcome unsaid = runThere(
+        "sh -c " + ::quoted(::quoted(root() / "research/check_gpu.sh") +
+                            " tiny/tiny.cu >/dev/full"));
+    EXPECT_EQ(unsaid.status, 1);
 }
 
 TEST_F(CheckGpu, FailsWhereAVariantDoesNotApply) {
@@ -305,7 +310,9 @@ TEST_F(CheckGpu, FindsAProcessThatWasLeft) {
         "setsid \"${0%/*}/left\" 14 >/dev/null 2>&1 &\n" +
         std::string(kProgram));
     tool("sleep", "");
-    const Outcome outcome = check();
+    std::filesystem::create_directory_symlink(root(), dir_.path() / "link");
+    const Outcome outcome = runThere(
+        ::quoted(dir_.path() / "link/research/check_gpu.sh") + " tiny/tiny.cu");
     EXPECT_EQ(outcome.status, 1);
     EXPECT_NE(outcome.out.find("card: failed"), std::string::npos);
     EXPECT_EQ(outcome.out.find("processes: 0"), std::string::npos);
