@@ -12,12 +12,12 @@
 
 #include "cpu_runner.h"
 
-#include <chrono>
 #include <map>
 
 #include <execinfo.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -779,6 +779,7 @@ extern "C" int __cxa_guard_acquire(char *done) noexcept {
 }
 
 extern "C" void __cxa_guard_release(char *done) noexcept { *done = 1; }
+extern "C" void __cxa_guard_abort(char *) noexcept {}
 
 // What libcu++ calls in every wait of a host barrier.
 extern "C" int sched_yield() noexcept {
@@ -792,11 +793,10 @@ extern "C" int nanosleep(const timespec *, timespec *) { return sched_yield(); }
 
 // The clock by which libcu++ decides how to wait stands still in a kernel: a
 // seed must run the same schedule every time.
-std::chrono::system_clock::time_point
-std::chrono::system_clock::now() noexcept {
-    timespec time = {};
-    if (!gCurrent) clock_gettime(CLOCK_REALTIME, &time);
-    return time_point(seconds(time.tv_sec) + nanoseconds(time.tv_nsec));
+extern "C" int clock_gettime(clockid_t clock, timespec *time) noexcept {
+    if (!gCurrent) return int(syscall(SYS_clock_gettime, clock, time));
+    *time = {};
+    return 0;
 }
 
 // The runtime calls that lessons make. Any other does not link.

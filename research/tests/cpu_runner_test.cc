@@ -320,4 +320,27 @@ TEST(Reduce, LeavesTheKnobsOnceTheReaderTurnedOneAndNoOtherConstant) {
     }
 }
 
+// Some toolchains link the C++ library statically; the runner must then not
+// define what one of its members defines beside what a program needs.
+TEST(Runner, LinksWithAStaticLibrary) {
+    const TempDir dir;
+    writeFile(dir.path() / "a.cc",
+              "#include <chrono>\n#include <string>\n"
+              "std::string now() {\n"
+              "    return std::to_string(std::chrono::system_clock::now()"
+              ".time_since_epoch().count() +\n"
+              "        std::chrono::steady_clock::now()"
+              ".time_since_epoch().count());\n}\n"
+              "int main() { static const std::string text = now();"
+              " return text.empty(); }\n");
+    const std::string program = quoted(dir.path() / "a");
+    const Outcome built =
+        run(environment("CXX", "g++") + " -static-libstdc++ -o " + program +
+            " " + quoted(dir.path() / "a.cc") +
+            " build/cpu_runner/cpu_runner.o -pie -T "
+            "research/cpu_runner/shared.ld");
+    EXPECT_EQ(built.status, 0) << built.err;
+    EXPECT_EQ(run(program).status, 0);
+}
+
 }  // namespace
