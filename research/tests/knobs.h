@@ -38,7 +38,7 @@ inline void PrintTo(const Knob &knob, std::ostream *stream) {
 inline std::vector<Knob> readKnobs() {
     std::vector<Knob> knobs;
     std::istringstream lines(readFile("research/knobs.txt"));
-    const std::regex kLine("(\\S+) :: (\\w+) :: ([\\d ]+) :: ([\\d ]+) :: .*");
+    const std::regex kLine("(\\S+) :: (\\w+) :: ([\\d ]+) :: ([-\\d ]+) :: .*");
     for (std::string line; std::getline(lines, line);) {
         std::smatch part;
         if (line.empty() || line[0] == '#') continue;
