@@ -24,8 +24,8 @@
 // the one before it left. Totals so stay integers of at most 2^24, which a
 // float holds exactly in any order, and a lost add leaves its address wrong.
 // The timed launches together add something, so that launches that did nothing
-// would show. The blind spot: a lost +2 and two lost -1 at one address, in
-// three launches, cancel out.
+// would show. The blind spot: a lost +2 and two lost -1 at one address cancel
+// out.
 //
 // Needs: compute capability 7.5 or newer, CUDA 12.5 or newer, C++17.
 // Build: nvcc -std=c++17 -O3 -arch=native -o contention contention.cu

@@ -341,8 +341,8 @@ __device__ inline void storeTile(const float4 (&x)[kCount], float4 *out,
 // bytes at a time. A last chunk that is ragged is left for one block. No
 // barrier.
 // __stcs says that nobody will read the results again. It does more here: with
-// ordinary stores nvcc 13.0 moves the loads of the next chunk behind the
-// arithmetic (seen at 64 steps for sm_90), where nothing hides them.
+// ordinary stores nvcc 13.0 moves the loads of the next chunk behind most of
+// the arithmetic (seen at 64 steps for sm_90), and the thread waits for them.
 // Launch: kPlainThreads threads a block, any number of blocks.
 template <int kIters>
 __global__ void __launch_bounds__(kPlainThreads, kPlainBlocksPerSm)

@@ -102,7 +102,7 @@ case $name in
         [ $# -gt 0 ] || die "check-gpu needs the lessons: make evidence-check-gpu names them"
         lessons=$(for argument; do from_top "$argument" || exit 1; done) || exit 1
         lesson=research/check_gpu.sh
-        more="$lessons $(ls research/claims/*.cc research/claims/*.cu)"
+        more="$lessons $(ls research/claims/*.cc research/claims/*.cu research/mutants/*.txt)"
         build="nvcc -std=c++17 -O3 -arch=native -o LESSON LESSON.cu"
         program="0 env CAPTURING=yes research/check_gpu.sh $lessons"
         complete='[0-9]* passed, 0 failed, [0-9]* skipped'

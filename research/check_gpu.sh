@@ -24,10 +24,12 @@
 #
 # Variants are built as many at a time as there are processors. GPU_JOBS of them
 # run at a time, 8 unless set: nothing here is timed. Each may take GPU_SECONDS,
-# 5 unless set. One that takes longer, that gets no GPU or memory, or of which a
-# tool gives no report, runs again at the end, alone: beside others that hang, a
-# sound program is slow, too. No report then is skipped only where the tools do
-# not run the lesson's own reduced copy either, and failed otherwise.
+# 5 unless set, and SANITIZER_SECONDS, 60 unless set, under a tool. One that takes
+# longer, that gets no GPU or memory, or of which a tool gives no report, runs
+# again at the end, alone: beside others that hang, a sound program is slow, too.
+# One that then takes long under a tool alone has failed, as no fault was shown;
+# no report is skipped only where the tools do not run the lesson's own reduced
+# copy either, and failed otherwise.
 
 set -u
 LC_ALL=C
@@ -127,7 +129,7 @@ ending() {
         case $? in
             0) ;;
             1) if lacks_card "$dir/$name.log"; then echo no-card; else echo $tool; fi; return ;;
-            3) echo time-limit; return ;;
+            3) echo $tool-limit; return ;;
             *) echo no-tool; return ;;
         esac
     done
@@ -151,7 +153,7 @@ check_variant() {
     fi
     rm -f "$dir/again"
     case $job/$ended in
-        --variant/time-limit | --variant/no-card | --variant/no-tool)
+        --variant/*-limit | --variant/no-card | --variant/no-tool)
             : >"$dir/again"
             return
             ;;

@@ -8,8 +8,8 @@
 # transcript's sanitizer field says: each tool and its number of reports, and
 # behind a number other than 0 the record of research/CLAIMS.md that explains
 # them. Exit status 1 if reports are not explained or the program fails, 2 if a
-# tool is not there or ends without its summary, 3 if it takes too long; the last
-# line on stderr then says why.
+# tool is not there or ends without its summary, 3 if it takes more than
+# SANITIZER_SECONDS, 60 unless set; the last line on stderr then says why.
 
 set -u
 LC_ALL=C
@@ -29,10 +29,11 @@ command -v compute-sanitizer >/dev/null || {
     echo "no compute-sanitizer: install it (it is part of the CUDA Toolkit) or put it on PATH" >&2
     exit 2
 }
+seconds=${SANITIZER_SECONDS:-60}
 log=$program.log
 line=
 for tool; do
-    research/limit.sh 60 compute-sanitizer --tool "$tool" "$program" >"$log" 2>&1
+    research/limit.sh "$seconds" compute-sanitizer --tool "$tool" "$program" >"$log" 2>&1
     status=$?
     reports=$(sed -n 's/^=* *[A-Z]* SUMMARY: \([0-9]*\) .*/\1/p' "$log" | head -n 1)
     if [ -z "$reports" ] && [ $status -ne 124 ]; then
@@ -52,7 +53,7 @@ for tool; do
         exit 1
     fi
     if [ $status -eq 124 ]; then
-        echo "the reduced copy of $lesson takes more than a minute under $tool" >&2
+        echo "the reduced copy of $lesson takes more than $seconds s under $tool" >&2
         exit 3
     fi
     if [ $status -ne 0 ]; then

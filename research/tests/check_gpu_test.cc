@@ -63,6 +63,7 @@ class CheckGpu : public StandIns {
             "if grep -q kFault=9 \"$3\" && [ ! -e \"$3.slow\" ]; then\n"
             ": >\"$3.slow\"; exit 137; fi\n"
             "grep -q kFault=12 \"$3\" && { echo 'Internal error'; exit 1; }\n"
+            "grep -q kFault=14 \"$3\" && sleep 30\n"
             "n=0; case $2 in memcheck) grep -q kFault=3 \"$3\" && n=1;;\n"
             "racecheck) grep -q kFault=4 \"$3\" && n=2;; esac\n"
             "echo \"========= ERROR SUMMARY: $n errors\"; \"$3\" >/dev/null\n");
@@ -83,7 +84,7 @@ class CheckGpu : public StandIns {
         std::filesystem::permissions(file, std::filesystem::perms::owner_all);
     }
     Outcome check() {
-        return runThere("env GPU_SECONDS=1 " +
+        return runThere("env GPU_SECONDS=1 SANITIZER_SECONDS=1 " +
                         quoted(root() / "research/check_gpu.sh") +
                         " tiny/tiny.cu");
     }
@@ -157,6 +158,9 @@ TEST_F(CheckGpu, IsRecordedWhenNothingFailed) {
                          "fingerprint: \\w{64} research/claims/check_claims"
                          "\\.cc\n"
                          "fingerprint: \\w{64} research/claims/other\\.cu\n"
+                         "fingerprint: \\w{64} research/mutants/not-on-gpu"
+                         "\\.txt\nfingerprint: \\w{64} research/mutants/"
+                         "tiny\\.txt\n"
                          "build: nvcc .* -o LESSON LESSON\\.cu\n")))
         << text;
     claims("sum 2 failed", "1");
@@ -176,6 +180,8 @@ TEST_F(CheckGpu, FailsWhereAVariantEndsOtherwise) {
     expectFailure("odd :: s/kFault = 0/kFault = 10/ :: plain: x", "no-card");
     expectFailure("odd :: s/kFault = 0/kFault = 11/ :: plain: x", "exit-137");
     expectFailure("odd :: s/kFault = 0/kFault = 12/ :: asan: x", "no-tool");
+    expectFailure("odd :: s/kFault = 0/kFault = 14/ :: asan: x",
+                  "memcheck-limit");
     expectFailure("odd :: s/kSize = 7/kSize = 8/ :: compile: x", "survives");
     expectFailure("odd :: s/constexpr int kF.*/#error other/ :: compile: x",
                   "compiler");

@@ -545,6 +545,28 @@ TEST(Gate, WeavesKnobsOfTheGpuOfTheirLessonAlone) {
               std::string::npos);
 }
 
+TEST(Gate, CallsARunEarlierThatDidNotLookAtEveryClaim) {
+    Tree tree(soundFiles());
+    tree.write("research/CLAIMS.md",
+               replaced(kClaims,
+                        "- document:", "- sass: sum: `RED` = 1\n- document:"));
+    const std::string end = "\nAll checks passed.\n";
+    const auto isCurrent = [&](const std::string &section) {
+        tree.write(
+            "evidence/check-gpu/nvidia-h200-2026-11-30.txt",
+            sealed(replaced(soundFiles().at(kKnobsRun), end, section + end)));
+        tree.weave();
+        const std::string index = tree.read("evidence/README.md");
+        const size_t row = index.find("| check-gpu |");
+        EXPECT_NE(row, index.npos);
+        return index.find("| current |", row) < index.find('\n', row);
+    };
+    const std::string head = "\n== sass: claims ==\nclaim checks result\n";
+    EXPECT_FALSE(isCurrent(""));
+    EXPECT_FALSE(isCurrent(head + "two-adds 1 passed\n"));
+    EXPECT_TRUE(isCurrent(head + "one-add 1 passed\n"));
+}
+
 TEST(Gate, WeavesANameThatIsAskedFor) {
     const Tree tree(soundFiles());
     tree.write("README.md", "On an <!--= alpha/device/gpu --><!--/-->.\n" +
