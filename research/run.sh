@@ -32,7 +32,10 @@ for name; do
             failed=1
             ;;
     esac
-    echo "$name: $verdict" || failed=1
+    echo "$name: $verdict" 2>/dev/null || {
+        echo "run.sh: cannot write to stdout: is the disk full?" >&2
+        failed=1
+    }
     case $verdict/$complaints in failed*/"No CUDA GPU"*)
         echo "Running needs an NVIDIA GPU. Without one, make run-cpu runs the lessons' kernels on the CPU." >&2
         exit 1
