@@ -182,13 +182,20 @@ std::vector<std::string> rowOf(const std::string &table, const char *label) {
 
 using Row = std::vector<std::string>;
 
+// What report says of the largest size.
+std::string tableOf(const Bench &b, int iters,
+                    const Timing (&times)[kNumKernels],
+                    const bool (&ok)[kNumKernels]) {
+    return stdoutOf([&] {
+        report(&kRows[2 * kNumKernels], b, b.maxElems, iters, times, ok);
+    });
+}
+
 TEST(Report, DividesByTheLargerLimitAndTheBestPlainKernel) {
     bool ok[kNumKernels];
     std::fill(ok, ok + kNumKernels, true);
     const auto table = [&](const Bench &b) {
-        return stdoutOf([&] {
-            report(&kRows[2 * kNumKernels], b, 250000000, 64, kTimes, ok);
-        });
+        return tableOf(b, 64, kTimes, ok);
     };
     Bench b = bench();
     b.maxElems = 250000000;
@@ -227,8 +234,7 @@ TEST(Report, TakesTheCopyForALimitAsItIs) {
     Bench b = bench();
     b.maxElems = 250000000;
     b.peakTeraFmas = 1000;
-    const std::string table = stdoutOf(
-        [&] { report(&kRows[2 * kNumKernels], b, b.maxElems, 64, times, ok); });
+    const std::string table = tableOf(b, 64, times, ok);
     EXPECT_EQ(rowOf(table, "bulk@256Mi")[4], "94.6");
 }
 
@@ -242,11 +248,7 @@ TEST(Report, MarksWhatIsDividedByAMarkedFigure) {
     b.maxElems = 250000000;
     b.peakTeraFmas = 1.0;
     const auto row = [&](const char *label) {
-        return rowOf(stdoutOf([&] {
-                         report(&kRows[2 * kNumKernels], b, b.maxElems, 64,
-                                times, ok);
-                     }),
-                     label);
+        return rowOf(tableOf(b, 64, times, ok), label);
     };
     b.floorMs = 0.27f;  // Twice that lies above both limits alone.
     EXPECT_EQ(row("element@256Mi")[4], "52.0*");
@@ -262,9 +264,7 @@ TEST(Report, CountsTheStepsOfItsTable) {
     Bench b = bench();
     b.maxElems = 250000000;
     for (int iters : {8, 256}) {
-        const std::string table = stdoutOf([&] {
-            report(&kRows[2 * kNumKernels], b, b.maxElems, iters, kTimes, ok);
-        });
+        const std::string table = tableOf(b, iters, kTimes, ok);
         EXPECT_EQ(rowOf(table, "element@256Mi")[3],
                   number("%.2f", iters * 0.25));
     }
@@ -279,9 +279,7 @@ TEST(Report, ComparesWithTheFastestPlainKernel) {
         Timing times[kNumKernels];
         std::copy(kTimes, kTimes + kNumKernels, times);
         times[best].median = 0.28f;
-        const std::string table = stdoutOf([&] {
-            report(&kRows[2 * kNumKernels], b, b.maxElems, 64, times, ok);
-        });
+        const std::string table = tableOf(b, 64, times, ok);
         EXPECT_EQ(rowOf(table, "bulk@256Mi")[5], "0.500");
     }
 }
@@ -295,8 +293,7 @@ TEST(Report, MarksEveryFigureOfAMarkedRow) {
     Bench b = bench();
     b.floorMs = 0.20f;
     b.maxElems = 250000000;
-    const std::string table = stdoutOf(
-        [&] { report(&kRows[2 * kNumKernels], b, b.maxElems, 64, times, ok); });
+    const std::string table = tableOf(b, 64, times, ok);
     EXPECT_EQ(rowOf(table, "bulk@256Mi"),
               (Row{"bulk@256Mi", "0.3000*", "6666.7*", "53.33*", "173.3*",
                    "2.000*", "-", "0.0"}));
@@ -309,9 +306,7 @@ TEST(Report, WithholdsTheSharesOfWhatFailed) {
         bool ok[kNumKernels];
         std::fill(ok, ok + kNumKernels, true);
         ok[failed] = false;
-        const std::string table = stdoutOf([&] {
-            report(&kRows[2 * kNumKernels], b, b.maxElems, 64, kTimes, ok);
-        });
+        const std::string table = tableOf(b, 64, kTimes, ok);
         const Row row = rowOf(table, "bulk@256Mi");
         EXPECT_EQ(row[4], isLimit(failed) ? "failed" : "92.9") << failed;
         EXPECT_EQ(row[5], isLimit(failed) ? "1.071" : "failed") << failed;
