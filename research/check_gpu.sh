@@ -27,9 +27,9 @@
 # 5 unless set, and SANITIZER_SECONDS, 60 unless set, under a tool. One that takes
 # longer, that gets no GPU or memory, or of which a tool gives no report, runs
 # again at the end, alone: beside others that hang, a sound program is slow, too.
-# One that then takes long under a tool alone has failed, as no fault was shown;
-# no report is skipped only where the tools do not run the lesson's own reduced
-# copy either, and failed otherwise.
+# If it then takes too long under a tool, it has failed: no fault was shown. No
+# report is skipped only where the tools do not run the lesson's own reduced copy
+# either, and failed otherwise.
 
 set -u
 LC_ALL=C

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The lesson with ordinary stores where pipelinePlain has streaming ones, for
-// the claim on what that does to its loads.
+// the claim on what that does to its loads. The headers come first, as they have
+// functions of that name.
 
 #include <cuda/barrier>
 #include <cuda/ptx>

@@ -182,132 +182,96 @@ std::vector<std::string> rowOf(const std::string &table, const char *label) {
 
 using Row = std::vector<std::string>;
 
-// What report says of the largest size.
-std::string tableOf(const Bench &b, int iters,
-                    const Timing (&times)[kNumKernels],
-                    const bool (&ok)[kNumKernels]) {
-    return stdoutOf([&] {
-        report(&kRows[2 * kNumKernels], b, b.maxElems, iters, times, ok);
-    });
-}
+// The largest size, all of it sound and far from the floor, to be put
+// otherwise, and the row that report then prints of a kernel.
+struct Largest {
+    Bench b = bench();
+    Timing times[kNumKernels];
+    bool ok[kNumKernels];
+
+    Largest() {
+        b.maxElems = 250000000;
+        std::copy(kTimes, kTimes + kNumKernels, times);
+        std::fill(ok, ok + kNumKernels, true);
+    }
+    Row row(const std::string &kernel, int iters = 64) const {
+        const std::string table = stdoutOf([&] {
+            report(&kRows[2 * kNumKernels], b, b.maxElems, iters, times, ok);
+        });
+        return rowOf(table, (kernel + "@256Mi").c_str());
+    }
+};
 
 TEST(Report, DividesByTheLargerLimitAndTheBestPlainKernel) {
-    bool ok[kNumKernels];
-    std::fill(ok, ok + kNumKernels, true);
-    const auto table = [&](const Bench &b) {
-        return tableOf(b, 64, kTimes, ok);
-    };
-    Bench b = bench();
-    b.maxElems = 250000000;
-    EXPECT_EQ(
-        rowOf(table(b), "copy@256Mi"),
-        (Row{"copy@256Mi", "0.5000", "4000.0", "-", "-", "-", "-", "2.0"}));
-    EXPECT_EQ(rowOf(table(b), "bulk@256Mi"),
+    Largest largest;
+    EXPECT_EQ(largest.row("copy"), (Row{"copy@256Mi", "0.5000", "4000.0", "-",
+                                        "-", "-", "-", "2.0"}));
+    EXPECT_EQ(largest.row("bulk"),
               (Row{"bulk@256Mi", "0.5600", "3571.4", "28.57", "92.9", "1.071",
                    "yes", "3.6"}));
-    EXPECT_EQ(rowOf(table(b), "plain@256Mi"),
+    EXPECT_EQ(largest.row("plain"),
               (Row{"plain@256Mi", "0.6000", "3333.3", "26.67", "86.7", "1.000",
                    "-", "3.3"}));
-    b.peakTeraFmas = 64 * 0.25 / 0.52 / 0.96;
-    EXPECT_EQ(rowOf(table(b), "bulk@256Mi")[4], "-");
-    b.peakTeraFmas = 64 * 0.25 / 0.52 / 0.98;
-    EXPECT_EQ(rowOf(table(b), "bulk@256Mi")[4], "92.9");
-    ok[kFma] = false;
-    EXPECT_EQ(rowOf(table(b), "bulk@256Mi")[4], "failed");
-    ok[kFma] = true;
-    ok[kFloat4] = false;
-    EXPECT_EQ(rowOf(table(b), "bulk@256Mi"),
+    largest.b.peakTeraFmas = 64 * 0.25 / 0.52 / 0.96;
+    EXPECT_EQ(largest.row("bulk")[4], "-");
+    largest.b.peakTeraFmas = 64 * 0.25 / 0.52 / 0.98;
+    EXPECT_EQ(largest.row("bulk")[4], "92.9");
+    largest.ok[kFloat4] = false;
+    EXPECT_EQ(largest.row("bulk"),
               (Row{"bulk@256Mi", "0.5600", "3571.4", "28.57", "92.9", "failed",
                    "-", "3.6"}));
-    EXPECT_EQ(rowOf(table(b), "float4@256Mi"),
+    EXPECT_EQ(largest.row("float4"),
               (Row{"float4@256Mi", "failed", "failed", "failed", "failed",
                    "failed", "-", "failed"}));
 }
 
 // Where the copy takes longer, it is the limit, however slow the other.
 TEST(Report, TakesTheCopyForALimitAsItIs) {
-    Timing times[kNumKernels];
-    bool ok[kNumKernels];
-    std::copy(kTimes, kTimes + kNumKernels, times);
-    std::fill(ok, ok + kNumKernels, true);
-    times[kCopy] = {0.53f, 0.53f, 0.53f};
-    Bench b = bench();
-    b.maxElems = 250000000;
-    b.peakTeraFmas = 1000;
-    const std::string table = tableOf(b, 64, times, ok);
-    EXPECT_EQ(rowOf(table, "bulk@256Mi")[4], "94.6");
+    Largest largest;
+    largest.times[kCopy] = {0.53f, 0.53f, 0.53f};
+    largest.b.peakTeraFmas = 1000;
+    EXPECT_EQ(largest.row("bulk")[4], "94.6");
 }
 
 // A share of a marked figure is marked, too.
 TEST(Report, MarksWhatIsDividedByAMarkedFigure) {
-    Timing times[kNumKernels];
-    bool ok[kNumKernels];
-    std::copy(kTimes, kTimes + kNumKernels, times);
-    std::fill(ok, ok + kNumKernels, true);
-    Bench b = bench();
-    b.maxElems = 250000000;
-    b.peakTeraFmas = 1.0;
-    const auto row = [&](const char *label) {
-        return rowOf(tableOf(b, 64, times, ok), label);
-    };
-    b.floorMs = 0.27f;  // Twice that lies above both limits alone.
-    EXPECT_EQ(row("element@256Mi")[4], "52.0*");
-    EXPECT_EQ(row("element@256Mi")[5], "0.600");
-    b.floorMs = 0.31f;
-    EXPECT_EQ(row("element@256Mi")[5], "0.600*");
-    EXPECT_EQ(row("element@256Mi")[1], "1.0000");
-}
-
-TEST(Report, CountsTheStepsOfItsTable) {
-    bool ok[kNumKernels];
-    std::fill(ok, ok + kNumKernels, true);
-    Bench b = bench();
-    b.maxElems = 250000000;
-    for (int iters : {8, 256}) {
-        const std::string table = tableOf(b, iters, kTimes, ok);
-        EXPECT_EQ(rowOf(table, "element@256Mi")[3],
-                  number("%.2f", iters * 0.25));
-    }
-}
-
-TEST(Report, ComparesWithTheFastestPlainKernel) {
-    bool ok[kNumKernels];
-    std::fill(ok, ok + kNumKernels, true);
-    Bench b = bench();
-    b.maxElems = 250000000;
-    for (int best : {kElement, kFloat4, kPlain}) {
-        Timing times[kNumKernels];
-        std::copy(kTimes, kTimes + kNumKernels, times);
-        times[best].median = 0.28f;
-        const std::string table = tableOf(b, 64, times, ok);
-        EXPECT_EQ(rowOf(table, "bulk@256Mi")[5], "0.500");
-    }
+    Largest largest;
+    largest.b.floorMs = 0.27f;  // Twice that lies above both limits alone.
+    EXPECT_EQ(largest.row("element")[4], "52.0*");
+    EXPECT_EQ(largest.row("element")[5], "0.600");
+    largest.b.floorMs = 0.31f;
+    EXPECT_EQ(largest.row("element")[5], "0.600*");
+    EXPECT_EQ(largest.row("element")[1], "1.0000");
 }
 
 TEST(Report, MarksEveryFigureOfAMarkedRow) {
-    Timing times[kNumKernels];
-    bool ok[kNumKernels];
-    std::copy(kTimes, kTimes + kNumKernels, times);
-    std::fill(ok, ok + kNumKernels, true);
-    times[kBulk] = {0.30f, 0.30f, 0.30f};
-    Bench b = bench();
-    b.floorMs = 0.20f;
-    b.maxElems = 250000000;
-    const std::string table = tableOf(b, 64, times, ok);
-    EXPECT_EQ(rowOf(table, "bulk@256Mi"),
+    Largest largest;
+    largest.times[kBulk] = {0.30f, 0.30f, 0.30f};
+    largest.b.floorMs = 0.20f;
+    EXPECT_EQ(largest.row("bulk"),
               (Row{"bulk@256Mi", "0.3000*", "6666.7*", "53.33*", "173.3*",
                    "2.000*", "-", "0.0"}));
 }
 
+TEST(Report, CountsTheStepsOfItsTable) {
+    for (int iters : {8, 256})
+        EXPECT_EQ(Largest().row("element", iters)[3],
+                  number("%.2f", iters * 0.25));
+}
+
+TEST(Report, ComparesWithTheFastestPlainKernel) {
+    for (int best : {kElement, kFloat4, kPlain}) {
+        Largest largest;
+        largest.times[best].median = 0.28f;
+        EXPECT_EQ(largest.row("bulk")[5], "0.500") << best;
+    }
+}
+
 TEST(Report, WithholdsTheSharesOfWhatFailed) {
-    Bench b = bench();
-    b.maxElems = 250000000;
     for (int failed : {kCopy, kFma, kElement, kFloat4, kPlain}) {
-        bool ok[kNumKernels];
-        std::fill(ok, ok + kNumKernels, true);
-        ok[failed] = false;
-        const std::string table = tableOf(b, 64, kTimes, ok);
-        const Row row = rowOf(table, "bulk@256Mi");
+        Largest largest;
+        largest.ok[failed] = false;
+        const Row row = largest.row("bulk");
         EXPECT_EQ(row[4], isLimit(failed) ? "failed" : "92.9") << failed;
         EXPECT_EQ(row[5], isLimit(failed) ? "1.071" : "failed") << failed;
     }
