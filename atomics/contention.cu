@@ -80,8 +80,7 @@ constexpr unsigned kBlocks = 1024;
 constexpr unsigned kThreads = kBlocks * kThreadsPerBlock;
 static_assert(kAdds % kThreads == 0,
               "some threads would make one add more than others");
-static_assert(4 * kAdds <= 1u << 24, "totals would round in a float");
-static_assert(2 * kAdds <= 1u << 24,
+static_assert(kAdds <= (1u << 24) / 4,
               "totals would round: the check would test float precision");
 
 // How many addresses the adds are spread over: k, in global memory and, up to
