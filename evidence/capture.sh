@@ -205,8 +205,10 @@ out=$work/full/stdout
 grouped $program >"$out" 2>"$work/full/stderr"
 status=$?
 [ $status -ne 124 ] || die "$lesson takes more than two minutes and nothing is recorded"
-[ $status -eq 0 ] ||
+[ $status -eq 0 ] || {
+    sed 1d "$work/full/stderr" >&2
     die "$lesson exits $status and nothing is recorded: $(head -n 1 "$work/full/stderr")"
+}
 after=$(fingerprints) || exit 1
 [ "$after" = "$fingerprints" ] ||
     die "$(echo "$after" | grep -vxF "$fingerprints" | cut -d ' ' -f 3 | xargs) changed during the run: capture again"

@@ -131,9 +131,11 @@ TEST_F(Capture, RefusesAFailedRun) {
     program("echo 'FAILED: tiny' >&2; exit 1\n");
     expectRefusal("the reduced copy of tiny/tiny.cu exits 1 under memcheck");
     // The copy passes, the lesson does not.
-    program("case $PWD in */full) echo wrong >&2; exit 1;; esac\n" +
+    program("case $PWD in */full) echo 'wrong\ntwice' >&2; exit 1;; esac\n" +
             std::string(kGoodRun));
     expectRefusal("tiny/tiny.cu exits 1 and nothing is recorded: wrong");
+    // Of many faults, each is told.
+    EXPECT_EQ(capture().err.rfind("twice\n", 0), 0u);
 }
 
 TEST_F(Capture, RefusesComplaintsAndIncompleteOutput) {
