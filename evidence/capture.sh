@@ -26,10 +26,19 @@ die() {
     exit 1
 }
 
-# The sha256 of a source without // comments, trailing blanks and empty lines.
-# A // inside a string or character literal is no comment.
+# The sha256 of a source: in C++ and CUDA without // comments, trailing blanks and
+# empty lines; of a ledger of claims what can be checked; in scripts and lists
+# without the lines that are comments or empty.
 fingerprint() {
     [ -r "$1" ] && [ ! -d "$1" ] || die "cannot read $1: name a source file"
+    case $1 in
+        *.cu | *.cc | *.h) without_comments "$1" ;;
+        *.md) grep -E '^(## |- (file|source|ptx|sass|counter|racecheck|for): )' "$1" ;;
+        *) grep -vE '^[[:blank:]]*(#|$)' "$1" ;;
+    esac | sha256sum | cut -c 1-64
+}
+# A // inside a string or character literal is no comment.
+without_comments() {
     awk '{
         sub(/\r$/, "")
         quote = ""
@@ -49,7 +58,7 @@ fingerprint() {
         }
         sub(/[ \t]+$/, "")
         if ($0 != "") print
-    }' "$1" | sha256sum | cut -c 1-64
+    }' "$1"
 }
 
 # The Build command of a lesson; it stands on the line of the word or alone on
@@ -102,7 +111,9 @@ case $name in
         [ $# -gt 0 ] || die "check-gpu needs the lessons: make evidence-check-gpu names them"
         lessons=$(for argument; do from_top "$argument" || exit 1; done) || exit 1
         lesson=research/check_gpu.sh
-        more="$lessons $(ls research/claims/*.cc research/claims/*.cu research/mutants/*.txt)"
+        more="$lessons research/sanitize.sh research/limit.sh research/left.sh research/racecheck.awk
+            research/CLAIMS.md research/gate/read.cc research/gate/read.h
+            $(ls research/claims/* research/reduced/* research/mutants/*.txt)"
         build="nvcc -std=c++17 -O3 -arch=native -o LESSON LESSON.cu"
         program="0 env CAPTURING=yes research/check_gpu.sh $lessons"
         complete='[0-9]* passed, 0 failed, [0-9]* skipped'

@@ -25,11 +25,12 @@
 # Variants are built as many at a time as there are processors. GPU_JOBS of them
 # run at a time, 8 unless set: nothing here is timed. Each may take GPU_SECONDS,
 # 5 unless set, and SANITIZER_SECONDS, 60 unless set, under a tool. One that takes
-# longer, that gets no GPU or memory, or of which a tool gives no report, runs
+# longer, that gets no GPU or memory, or of which a tool gives no summary, runs
 # again at the end, alone: beside others that hang, a sound program is slow, too.
 # If it then takes too long under a tool, it has failed: no fault was shown. No
-# report is skipped only where the tools do not run the lesson's own reduced copy
-# either, and failed otherwise.
+# summary is skipped only where the tools do not run the lesson's own reduced copy
+# either, and failed otherwise. program-under-TOOL found its fault itself where the
+# tool had slowed it down, and the tool reported nothing.
 
 set -u
 LC_ALL=C
@@ -61,9 +62,12 @@ lacks_card() {
     grep -qE 'out of memory|busy or unavailable|No CUDA GPU|system not yet|no kernel image' "$1"
 }
 
+# Whether a program said on stdout, in $1, that all held, and nothing on stderr, in $2.
+all_held() { [ "$(tail -n 1 "$1")" = "All checks passed." ] && [ ! -s "$2" ]; }
+
 # How the run of $1 with status $2 went.
 expect_pass() {
-    if [ "$2" -eq 0 ] && [ ! -s "$dir/err" ] && [ "$(tail -n 1 "$dir/$1.out")" = "All checks passed." ]; then
+    if [ "$2" -eq 0 ] && all_held "$dir/$1.out" "$dir/err"; then
         result passed "$1: passed"
     else
         result failed "$1: failed" "exits $2: $(head -n 1 "$dir/err")"
@@ -113,10 +117,15 @@ ending() {
         echo compiler
         return
     }
-    card "$GPU_SECONDS" "$dir/$name" >/dev/null 2>"$dir/log"
+    card "$GPU_SECONDS" "$dir/$name" >"$dir/out" 2>"$dir/log"
     status=$?
     case $status in
-        0) [ "$outcome" != holds ] || { echo passes; return; } ;;
+        0)
+            [ "$outcome" != holds ] || {
+                if all_held "$dir/out" "$dir/log"; then echo passes; else echo incomplete; fi
+                return
+            }
+            ;;
         124) echo time-limit; return ;;
         1)
             if lacks_card "$dir/log"; then echo no-card; elif [ -s "$dir/log" ]; then echo program; else echo silent; fi
@@ -130,6 +139,16 @@ ending() {
             0) ;;
             1) if lacks_card "$dir/$name.log"; then echo no-card; else echo $tool; fi; return ;;
             3) echo $tool-limit; return ;;
+            4)
+                if lacks_card "$dir/$name.log"; then
+                    echo no-card
+                elif grep -q "exits 1 under" "$dir/log" && grep -q "^FAILED: " "$dir/$name.log"; then
+                    echo program-under-$tool
+                else
+                    echo $tool-exit
+                fi
+                return
+                ;;
             *) echo no-tool; return ;;
         esac
     done
@@ -229,9 +248,10 @@ is_number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
 is_number "$capability" || die "nvidia-smi gives no compute capability of GPU $gpu, but '$capability'"
 GPU_JOBS=${GPU_JOBS:-8}
 GPU_SECONDS=${GPU_SECONDS:-5}
-for number in "$GPU_JOBS" "$GPU_SECONDS"; do
+SANITIZER_SECONDS=${SANITIZER_SECONDS:-60}
+for number in "$GPU_JOBS" "$GPU_SECONDS" "$SANITIZER_SECONDS"; do
     is_number "$number" && [ "${number#0}" = "$number" ] ||
-        die "GPU_JOBS and GPU_SECONDS are whole numbers of at least 1, not '$number'"
+        die "GPU_JOBS, GPU_SECONDS and SANITIZER_SECONDS are whole numbers of at least 1, not '$number'"
 done
 mkdir -p build || die "cannot make build/"
 # Where capture.sh runs this, it has the lock.
@@ -244,7 +264,7 @@ in_use() {
 before=$(in_use)
 started=$(date +%s)
 work=$(mktemp -d build/check-gpu.XXXXXX) || die "cannot make a folder in build/"
-export work GPU_JOBS GPU_SECONDS capability
+export work GPU_JOBS GPU_SECONDS SANITIZER_SECONDS capability
 group=
 trap 'rm -rf "$work"' EXIT
 trap '{ kill $group; wait $group; } 2>/dev/null; research/left.sh "$work" | xargs -r kill -s KILL; exit 1' HUP INT TERM
@@ -256,6 +276,7 @@ grouped() {
 }
 full() { die "cannot write to build/: is the disk full?"; }
 
+echo "What only a GPU can test" 2>/dev/null || die "cannot write to stdout: is it closed, or the disk full?"
 {
     for lesson; do echo "--lesson $lesson 0"; done
     for lesson; do
@@ -282,7 +303,6 @@ conclude() {
     echo "$results" | cut -d '|' -f 1 >>"$work/verdicts" || full
 }
 
-echo "What only a GPU can test"
 echo
 cat "$work"/*/native.out 2>/dev/null | sed -n '/^== device: /,/^$/{p;/^$/q;}' | sed '$d'
 for lesson; do
@@ -303,7 +323,9 @@ awk '$NF ~ /^(passed|failed|skipped)$/ {print $NF}' "$work/claims" >>"$work/verd
 # The driver may take a moment to clear up behind a process that was killed.
 printf '\n== left: behind all these runs ==\n'
 cleared() {
-    processes=$(research/left.sh "$work" | wc -l)
+    processes=unknown
+    left=$(research/left.sh "$work" 2>/dev/null) || return 1
+    processes=$(echo "$left" | grep -c .)
     after=$(in_use)
     [ "$processes" -eq 0 ] && { [ -z "$before" ] || { [ -n "$after" ] && [ $((after - before)) -le 64 ]; }; }
 }

@@ -6,11 +6,12 @@
 # Runs each build/NAME five times, in fresh processes, and prints its tables
 # again, of every figure the median over the processes, and behind ~ the spread
 # over them in percent of it. * stands behind a figure that the program marks, in
-# one process at least, as near the launch floor, and ! behind another that
-# spreads by more than 3 percent and by more than the program printed. That is the
-# last column, where the table has a column spread_%; a table named spread is the
-# spread of each figure at the same place of the others. A run that wants for
-# hardware is skipped. Exit status 1 if a run fails, or takes over two minutes.
+# one process at least, as near the launch floor, ? behind another that not every
+# process told, and ! behind any else that spreads by more than 3 percent and by
+# more than the program printed. That is the last column, where the table has a
+# column spread_%; a table named spread is the spread of each figure at the same
+# place of the others. A program that wants for hardware is skipped. Exit status 1
+# if a run fails, takes over two minutes, or prints no figure.
 
 set -u
 LC_ALL=C
@@ -23,16 +24,19 @@ die() {
 
 cd "$(dirname "$0")/.." || exit 1
 [ $# -gt 0 ] || die "name what to run, as in repeat.sh atomics, or use make repeat"
+command -v flock >/dev/null || die "no flock: install it (it is part of util-linux)"
 mkdir -p build && work=$(mktemp -d build/repeat.XXXXXX) || die "cannot make a folder in build/"
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
+exec 9>build/capture.lock && flock -n 9 ||
+    die "a capture, make check-gpu or another make repeat is running: two at once would disturb each other's times"
 
 for name; do
     for run in 1 2 3 4 5; do
         # Complaints pass through no file: a full disk must not swallow them.
-        complaints=$(timeout --foreground -k 10 120 "build/$name" 2>&1 >"$work/$run")
+        complaints=$(timeout --foreground -k 10 120 "build/$name" 2>&1 >"$work/$run" 9>&-)
         status=$?
-        [ $status -ne 77 ] || break
+        [ $status/$run != 77/1 ] || break
         [ $status -eq 0 ] ||
             die "$name fails: $(printf '%s\n' "${complaints:-exit status $status}" | head -n 1)"
         awk -f research/figures.awk "$work/$run" || die "cannot write to build/: is the disk full?"
@@ -96,15 +100,20 @@ for name; do
                         if ((place column[k]) in values) {
                             cell = sprintf("%.6g", median(place column[k]))
                             mark = spread > 3 && spread > printed + 0 ? "!" : ""
+                            if (split(values[place column[k]], told, " ") < 5) mark = "?"
                             if ((place column[k]) in starred) mark = "*"
                             cell = cell sprintf("~%.1f%s", spread, mark)
                             ++figures
-                            marked += mark == "!"
+                            marked += mark == "!" || mark == "?"
                         }
                         line = line sprintf(" %15s", cell)
                     }
                     print line sprintf(" %10s", all)
                 }
+            }
+            if (figures == 0) {
+                print "repeat.sh: " name " prints no figure in a table" >"/dev/stderr"
+                exit 1
             }
             printf "\n%s: %d figures, %d marked\n", name, figures, marked
         }' "$work/figures" || exit 1

@@ -27,7 +27,8 @@
 
 namespace {
 
-const std::string kNvcc = "timeout -k 10 300 \"${NVCC:-nvcc}\" -std=c++17 -O3 ";
+const std::string kNvcc =
+    "timeout --foreground -k 10 300 \"${NVCC:-nvcc}\" -std=c++17 -O3 ";
 
 // Runs a command; throws what it said if it fails.
 std::string must(const std::string &command) {
@@ -195,8 +196,9 @@ Outcome profile(const std::string &source, const std::set<std::string> &kernels,
     for (const std::string &metric : metrics)
         wanted += (wanted.empty() ? "" : ",") + metric;
     return run(
-        "timeout -k 10 300 ncu --csv --page raw --print-units base "
-        "--clock-control none --cache-control none --kernel-name 'regex:^(" +
+        "timeout --foreground -k 10 300 ncu --csv --page raw "
+        "--print-units base --clock-control none --cache-control none "
+        "--kernel-name 'regex:^(" +
         names + ")$' --metrics " + wanted + " " + program);
 }
 

@@ -93,9 +93,12 @@ inline std::string complaint(const Functions &functions,
             ++matched;
             size_t count = 0;
             std::string which;
+            bool ended = check.before.empty();
             for (const std::string &line : lines) {
-                if (!check.before.empty() && std::regex_search(line, before))
+                if (!check.before.empty() && std::regex_search(line, before)) {
+                    ended = true;
                     break;
+                }
                 if (!std::regex_search(line, regex)) continue;
                 ++count;
                 which += "    " + line + "\n";
@@ -103,6 +106,9 @@ inline std::string complaint(const Functions &functions,
             if (!holds(double(count), check))
                 text += name + " has " + std::to_string(count) +
                         " lines that match:\n" + which;
+            if (!ended)
+                text +=
+                    name + " has no line that matches " + check.before + "\n";
         }
     } catch (const std::regex_error &) {
         return "no regular expression: " + check.regex + "\n";

@@ -139,7 +139,8 @@ struct Transcript {
     std::vector<Section> sections;
     bool whole = false;     // read to the end
     bool complete = false;  // its output ends by saying that all passed
-    bool current = false;   // its sources and claims stand as in that run
+    bool current = false;   // its sources stand as in that run
+    bool partial = false;   // of check-gpu: a claim did not pass in it
     bool usable = false;    // current, and rules 3 and 4 find no fault in it
 
     std::string field(const std::string &key) const;

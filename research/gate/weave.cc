@@ -477,7 +477,9 @@ class Loom {
                 "| ~ | ~ | ~ | ~ | ~ | ~ | ~ | [~](~) |\n",
                 {run.folder, run.field("gpu"), run.field("compute capability"),
                  run.field("toolkit"), run.field("driver"), join(sanitizer),
-                 run.current ? "current" : "earlier",
+                 !run.current  ? "earlier"
+                 : run.partial ? "partial"
+                               : "current",
                  run.field("date").substr(0, 10),
                  fs::path(run.path).lexically_relative("evidence")});
         }

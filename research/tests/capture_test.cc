@@ -39,10 +39,11 @@ class Capture : public StandIns {
         return runThere(quoted(root() / "evidence/capture.sh") + " " +
                         arguments);
     }
-    std::string fingerprint(const std::string &source) {
-        writeFile(root() / "print.cu", source);
+    std::string fingerprint(const std::string &source,
+                            const std::string &name = "print.cu") {
+        writeFile(root() / name, source);
         const Outcome printed =
-            capture("--fingerprint " + quoted(root() / "print.cu"));
+            capture("--fingerprint " + quoted(root() / name));
         EXPECT_TRUE(std::regex_match(printed.out, std::regex("[0-9a-f]{64}\n")))
             << printed.out << printed.err;
         return printed.out;
@@ -505,6 +506,25 @@ TEST_F(Capture, FingerprintsCodeAndNotComments) {
     EXPECT_NE(fingerprint("int a = 2;\nint b;\n"), plain);
     EXPECT_NE(fingerprint("int  a = 1;\nint b;\n"), plain);
     EXPECT_NE(fingerprint("int b;\nint a = 1;\n"), plain);
+}
+
+// A list of faults is full of // that deletes something, and no comment.
+TEST_F(Capture, FingerprintsAllOfAListButItsComments) {
+    const std::string list = "a :: s/x// :: plain: y\n";
+    const std::string plain = fingerprint(list, "faults.txt");
+    EXPECT_EQ(fingerprint("# Why.\n\n" + list, "faults.txt"), plain);
+    EXPECT_NE(fingerprint("a :: s/x// :: holds\n", "faults.txt"), plain);
+}
+
+TEST_F(Capture, FingerprintsWhatALedgerLetsCheck) {
+    const std::string checks = "## one\n- file: a.cu\n- sass: f: `RED` = 1\n";
+    const std::string plain = fingerprint(checks, "CLAIMS.md");
+    EXPECT_EQ(fingerprint("# Claims\n\n" + checks + "- showed: it\n> It.\n",
+                          "CLAIMS.md"),
+              plain);
+    EXPECT_NE(fingerprint("## one\n- file: a.cu\n- sass: f: `RED` = 2\n",
+                          "CLAIMS.md"),
+              plain);
 }
 
 TEST_F(Capture, FingerprintsWhatOnlyLooksLikeAComment) {

@@ -21,10 +21,18 @@ const char kLesson[] =
 const char kProgram[] =
     "[ -n \"${CUDA_VISIBLE_DEVICES-7}\" ] || { "
     "echo 'No CUDA GPU to run on (hidden): do.' >&2; exit 1; }\n"
+    "case $0 in */ptx) case $flags${CUDA_CACHE_DISABLE-} in\n"
+    "*arch=compute_75,code=compute_75*1) ;; *) exit 3;; esac;; esac\n"
     "case $kFault in 1) echo 'FAILED: tiny' >&2; exit 1;; 2) sleep 30;;\n"
     "6) exit 1;; 7) kill -SEGV $$;; 11) kill -KILL $$;;\n"
     "10) echo 'tiny.cu:5: CUDA error: out of memory' >&2; exit 1;;\n"
     "13) mkdir \"${0%/*}/result\";;\n"
+    "15) [ -z \"${UNDER_TOOL-}\" ] || { echo 'FAILED: tiny' >&2; exit 1; };;\n"
+    "16) [ -z \"${UNDER_TOOL-}\" ] || exit 77;;\n"
+    "17) [ -z \"${UNDER_TOOL-}\" ] || kill -SEGV $$;;\n"
+    "18) echo careful >&2;; 19) echo half; exit;;\n"
+    "20) mkdir \"${0%/*}/../busy\" || exit 5; sleep 0.3\n"
+    "rmdir \"${0%/*}/../busy\";;\n"
     "8) [ -e \"$0.slow\" ] || { : >\"$0.slow\"; sleep 30; };; esac\n"
     "printf 'Day 0: tiny\\n\\n== device: what this ran on ==\\n"
     "gpu: NVIDIA T1000\\nsms: 14\\n\\nAll checks passed.\\n' 2>/dev/null || "
@@ -37,6 +45,7 @@ const char kVariants[] =
     "hangs :: s/kFault = 0/kFault = 2/ :: plain: deadlock\n"
     "reads :: s/kFault = 0/kFault = 3/ :: asan: overflow\n"
     "races :: s/kFault = 0/kFault = 4/ :: tsan: data race\n"
+    "slowed :: s/kFault = 0/kFault = 15/ :: tsan: data race\n"
     "refused :: s/constexpr int kFault.*/#error would not fit/ :: compile: "
     "would not fit\n"
     "unseen :: s/kFault = 0/kFault = 5/ :: unseen: for a reason\n"
@@ -58,15 +67,17 @@ class CheckGpu : public StandIns {
         claims("sum 2 passed");
         program(kProgram);
         card("7.5", "0");
-        tool(
-            "compute-sanitizer",
-            "if grep -q kFault=9 \"$3\" && [ ! -e \"$3.slow\" ]; then\n"
-            ": >\"$3.slow\"; exit 137; fi\n"
-            "grep -q kFault=12 \"$3\" && { echo 'Internal error'; exit 1; }\n"
-            "grep -q kFault=14 \"$3\" && sleep 30\n"
-            "n=0; case $2 in memcheck) grep -q kFault=3 \"$3\" && n=1;;\n"
-            "racecheck) grep -q kFault=4 \"$3\" && n=2;; esac\n"
-            "echo \"========= ERROR SUMMARY: $n errors\"; \"$3\" >/dev/null\n");
+        tool("compute-sanitizer",
+             "if grep -q kFault=9 \"$3\" && [ ! -e \"$3.slow\" ]; then\n"
+             ": >\"$3.slow\"; exit 137; fi\n"
+             "grep -q kFault=12 \"$3\" && { echo 'Internal error'; exit 1; }\n"
+             "grep -q kFault=14 \"$3\" && sleep 30\n"
+             "n=0; case $2 in memcheck) grep -q kFault=3 \"$3\" && n=1;;\n"
+             "racecheck) grep -q kFault=4 \"$3\" && n=2;; esac\n"
+             "grep -q kFault=21 \"$3\" && { echo 'out of memory'; n=1; }\n"
+             "[ $2 = memcheck ] || { grep -q kFault=22 \"$3\" && exit 1; }\n"
+             "echo \"========= ERROR SUMMARY: $n errors\"\n"
+             "UNDER_TOOL=yes \"$3\" >/dev/null\n");
     }
     void variants(const std::string &lines) {
         writeFile(root() / "research/mutants/tiny.txt", lines);
@@ -121,16 +132,17 @@ TEST_F(CheckGpu, SaysHowEverythingEnded) {
               "variant" +
                   row.substr(1) + "ended\nsound" + row + " passes\ntold" + row +
                   "  program\nhangs" + row + " time-limit\nreads" + row +
-                  " memcheck\nraces" + row + " racecheck\nrefused" +
-                  row.substr(1) + "compiler\nunseen" + row +
-                  "not-asked\nhosted" + row + "not-asked\nhidden" + row +
+                  " memcheck\nraces" + row + " racecheck\nslowed" + row +
+                  "program-under-memcheck\nrefused" + row.substr(1) +
+                  "compiler\nunseen" + row + "not-asked\nhosted" + row +
+                  "not-asked\nhidden" + row +
                   "not-asked\n== sass: of sm_75 ==\nsum 2 passed\n\n"
                   "== left: behind all these runs ==\nprocesses: 0\n"
                   "card: passed\n\n"
                   "== total: all of the above ==\n"
-                  "passed: 13\nfailed: 0\nskipped: 0\nnot_asked: 3\n"
+                  "passed: 14\nfailed: 0\nskipped: 0\nnot_asked: 3\n"
                   "asked_again: 1\ntime_limit_s: 1\nseconds: N\n\n"
-                  "13 passed, 0 failed, 0 skipped\n");
+                  "14 passed, 0 failed, 0 skipped\n");
     for (const auto &entry :
          std::filesystem::directory_iterator(root() / "build"))
         EXPECT_TRUE(entry.path().filename() == "check_claims" ||
@@ -143,7 +155,9 @@ TEST_F(CheckGpu, IsRecordedWhenNothingFailed) {
          "'GPU-1, NVIDIA T1000, 7.5, [N/A], Disabled, 550.54';;\n"
          "*compute_cap*) echo 7.5;; *) echo 0;; esac\n");
     writeFile(root() / "research/claims/check_claims.cc", "int main() {}\n");
-    writeFile(root() / "research/claims/other.cu", "int a;\n");
+    for (const char *source :
+         {"claims/other.cu", "gate/read.cc", "gate/read.h"})
+        writeFile(root() / "research" / source, "int a;\n");
     variants("# None.\n");
     const std::string capture =
         ::quoted(root() / "evidence/capture.sh") + " check-gpu tiny/tiny.cu";
@@ -151,17 +165,21 @@ TEST_F(CheckGpu, IsRecordedWhenNothingFailed) {
     ASSERT_EQ(recorded.status, 0) << recorded.err;
     const std::string text =
         readFile(root() / recorded.out.substr(0, recorded.out.size() - 1));
+    // Every source that takes part.
+    std::string sources = "lesson: research/check_gpu.sh\nfingerprint: \n";
+    for (const char *source :
+         {"tiny/tiny.cu", "research/sanitize.sh", "research/limit.sh",
+          "research/left.sh", "research/racecheck.awk", "research/CLAIMS.md",
+          "research/gate/read.cc", "research/gate/read.h",
+          "research/claims/check_claims.cc", "research/claims/other.cu",
+          "research/mutants/not-on-gpu.txt", "research/mutants/tiny.txt",
+          "research/reduced/reduce.sh", "research/reduced/tiny.sed"})
+        sources += "fingerprint:  " + std::string(source) + "\n";
+    EXPECT_EQ(std::regex_replace(text.substr(0, text.find("build: ")),
+                                 std::regex("[0-9a-f]{64}"), ""),
+              sources);
     EXPECT_TRUE(std::regex_search(
-        text, std::regex("^lesson: research/check_gpu\\.sh\n"
-                         "fingerprint: \\w{64}\n"
-                         "fingerprint: \\w{64} tiny/tiny\\.cu\n"
-                         "fingerprint: \\w{64} research/claims/check_claims"
-                         "\\.cc\n"
-                         "fingerprint: \\w{64} research/claims/other\\.cu\n"
-                         "fingerprint: \\w{64} research/mutants/not-on-gpu"
-                         "\\.txt\nfingerprint: \\w{64} research/mutants/"
-                         "tiny\\.txt\n"
-                         "build: nvcc .* -o LESSON LESSON\\.cu\n")))
+        text, std::regex("\nbuild: nvcc .* -o LESSON LESSON\\.cu\n")))
         << text;
     claims("sum 2 failed", "1");
     const Outcome refused = runThere(capture);
@@ -182,6 +200,14 @@ TEST_F(CheckGpu, FailsWhereAVariantEndsOtherwise) {
     expectFailure("odd :: s/kFault = 0/kFault = 12/ :: asan: x", "no-tool");
     expectFailure("odd :: s/kFault = 0/kFault = 14/ :: asan: x",
                   "memcheck-limit");
+    expectFailure("odd :: s/kFault = 0/kFault = 16/ :: asan: x",
+                  "memcheck-exit");
+    expectFailure("odd :: s/kFault = 0/kFault = 17/ :: asan: x",
+                  "memcheck-exit");
+    expectFailure("odd :: s/kFault = 0/kFault = 18/ :: holds", "incomplete");
+    expectFailure("odd :: s/kFault = 0/kFault = 19/ :: holds", "incomplete");
+    expectFailure("odd :: s/kFault = 0/kFault = 21/ :: asan: x", "no-card");
+    expectFailure("odd :: s/kFault = 0/kFault = 22/ :: asan: x", "no-tool");
     expectFailure("odd :: s/kSize = 7/kSize = 8/ :: compile: x", "survives");
     expectFailure("odd :: s/constexpr int kF.*/#error other/ :: compile: x",
                   "compiler");
@@ -211,6 +237,9 @@ TEST_F(CheckGpu, FailsWhereAVerdictIsLost) {
         "sh -c " + ::quoted(::quoted(root() / "research/check_gpu.sh") +
                             " tiny/tiny.cu >/dev/full"));
     EXPECT_EQ(unsaid.status, 1);
+    EXPECT_EQ(unsaid.err,
+              "check_gpu.sh: cannot write to stdout: is it closed, or the "
+              "disk full?\n");
 }
 
 TEST_F(CheckGpu, FailsWhereAVariantDoesNotApply) {
@@ -324,6 +353,48 @@ TEST_F(CheckGpu, FindsAProcessThatWasLeft) {
     EXPECT_EQ(outcome.out.find("processes: 0"), std::string::npos);
 }
 
+// A find that lists no programs finds none that were left, either.
+TEST_F(CheckGpu, FailsWhereItCannotTellWhatIsLeft) {
+    variants("# None.\n");
+    tool("sleep", "");
+    tool("find", "case \"$*\" in /proc*) exit 1;; esac\n");
+    const Outcome outcome = check();
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.out.find("processes: unknown\ncard: failed"),
+              std::string::npos)
+        << outcome.out;
+}
+
+TEST_F(CheckGpu, RunsNoMoreAtATimeThanItMay) {
+    variants(
+        "one :: s/kFault = 0/kFault = 20/ :: holds\n"
+        "two :: s/kFault = 0/kFault = 20/ :: holds\n"
+        "three :: s/kFault = 0/kFault = 20/ :: holds\n");
+    const Outcome outcome =
+        runThere("env GPU_JOBS=1 " + quoted(root() / "research/check_gpu.sh") +
+                 " tiny/tiny.cu");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST_F(CheckGpu, SkipsNoToolThatBreaksDown) {
+    variants("# None.\n");
+    const auto sanitizers = [&](const std::string &body) {
+        tool("compute-sanitizer", body);
+        const Outcome outcome = check();
+        EXPECT_EQ(outcome.status, 1);
+        EXPECT_NE(outcome.out.find("\nsanitizers: failed\n"), std::string::npos)
+            << outcome.out;
+        return outcome.err;
+    };
+    EXPECT_NE(sanitizers("kill -KILL $$\n")
+                  .find("memcheck breaks down, exit status 137"),
+              std::string::npos);
+    EXPECT_NE(sanitizers("[ $2 = memcheck ] || exit 1\n"
+                         "echo '========= ERROR SUMMARY: 0 errors'\n")
+                  .find("racecheck breaks down, exit status 1"),
+              std::string::npos);
+}
+
 TEST_F(CheckGpu, SkipsWhatTheMachineLacks) {
     tool("compute-sanitizer", "echo 'Error: not supported'; exit 1\n");
     const Outcome blind = check();
@@ -332,7 +403,7 @@ TEST_F(CheckGpu, SkipsWhatTheMachineLacks) {
                              "memcheck cannot run here: Error: not supported"),
               std::string::npos);
     EXPECT_TRUE(std::regex_search(blind.out, std::regex("races +no-tool\n")));
-    EXPECT_NE(blind.out.find("\n10 passed, 0 failed, 3 skipped\n"),
+    EXPECT_NE(blind.out.find("\n10 passed, 0 failed, 4 skipped\n"),
               std::string::npos)
         << blind.out;
     card("7.0", "0");
@@ -358,11 +429,12 @@ TEST_F(CheckGpu, NeedsAGpuAndItsTools) {
     EXPECT_EQ(runWithout("nproc", script + " tiny/tiny.cu").err,
               "check_gpu.sh: no nproc: install it (it is part of coreutils)\n");
     for (const char *setting :
-         {"GPU_SECONDS=0", "GPU_SECONDS=1.5", "GPU_JOBS=0", "GPU_JOBS=-1"}) {
+         {"GPU_SECONDS=0", "GPU_SECONDS=1.5", "GPU_JOBS=0", "GPU_JOBS=-1",
+          "SANITIZER_SECONDS=one"}) {
         const Outcome set = runThere("env " + std::string(setting) + " " +
                                      script + " tiny/tiny.cu");
         EXPECT_EQ(set.status, 1) << setting;
-        EXPECT_EQ(set.err.find("check_gpu.sh: GPU_JOBS and GPU_SECONDS are"),
+        EXPECT_EQ(set.err.find("check_gpu.sh: GPU_JOBS, GPU_SECONDS and SANIT"),
                   0u)
             << set.err;
     }
@@ -384,13 +456,14 @@ TEST_F(CheckGpu, NeedsAGpuAndItsTools) {
     EXPECT_EQ(sanitize.status, 1);
     EXPECT_EQ(sanitize.err.find("usage: research/sanitize.sh LESSON.cu"), 0u)
         << sanitize.err;
+    const Outcome outcome =
+        runThere("env NVCC=nonesuch " + script + " tiny/tiny.cu");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err.find("check_gpu.sh: no CUDA compiler nonesuch: "), 0u)
+        << outcome.err;
     std::filesystem::remove(root() / "build/check_claims");
     EXPECT_NE(check().err.find("no build/check_claims: run make check-gpu"),
               std::string::npos);
-    const Outcome outcome =
-        runThere("env NVCC=nonesuch " +
-                 ::quoted(root() / "research/check_gpu.sh") + " tiny/tiny.cu");
-    EXPECT_EQ(outcome.status, 1);
 }
 
 // Every line of the list is a fault that is there, and has a reason.
@@ -448,7 +521,8 @@ class CheckClaims : public StandIns {
              "for program; do :; done\n"
              "grep -q 'kSize = 100;' \"$program\" || exit 1\n"
              "grep -q 'kSamples = 1;' \"$program\" || exit 1\n"
-             "case \"$*\" in *'--kernel-name regex:^('*) ;; *) exit 1;; esac\n"
+             "case \"$*\" in *'--kernel-name regex:^('*) ;; *) exit 1;; "
+             "esac\n"
              "cat '" +
                  (dir_.path() / "csv").string() + "'\n");
     }
@@ -581,6 +655,7 @@ class Repeat : public StandIns {
     // Runs repeat.sh on a program that prints this, N being 1, 2, ... 5.
     Outcome repeat(const std::string &output) {
         const auto file = root() / "build/tiny";
+        writeFile(root() / "build/tiny.runs", "");
         writeFile(file,
                   "#!/bin/sh\necho . >>\"$0.runs\"\nN=$(wc -l <\"$0.runs\")\n" +
                       output);
@@ -626,6 +701,36 @@ TEST_F(Repeat, FailsWhereARunDoes) {
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(outcome.err, "repeat.sh: tiny fails: FAILED: tiny\n");
     EXPECT_EQ(repeat("exit 9\n").err, "repeat.sh: tiny fails: exit status 9\n");
+}
+
+TEST_F(Repeat, MarksWhatNotEveryProcessTold) {
+    const Outcome outcome = repeat(
+        "ratio=-; [ $N != 3 ] || ratio=9.99\n"
+        "echo \"== ns: x ==\nk a b\n1 5 $ratio\"\n");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("           5~0.0       9.99~0.0?          -\n"),
+              std::string::npos)
+        << outcome.out;
+    EXPECT_NE(outcome.out.find("tiny: 2 figures, 1 marked\n"),
+              std::string::npos);
+}
+
+TEST_F(Repeat, FailsWhereThereIsNoFigure) {
+    const Outcome outcome = repeat("echo nothing\n");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err, "repeat.sh: tiny prints no figure in a table\n");
+    EXPECT_EQ(repeat("[ $N != 5 ] || exit 77\n").err,
+              "repeat.sh: tiny fails: exit status 77\n");
+}
+
+TEST_F(Repeat, RunsBesideNoCapture) {
+    writeFile(root() / "build/tiny", "");
+    const Outcome outcome =
+        runThere("flock " + ::quoted(root() / "build/capture.lock") + " " +
+                 ::quoted(root() / "research/repeat.sh") + " tiny");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err.find("repeat.sh: a capture, make check-gpu or"), 0u)
+        << outcome.err;
 }
 
 TEST_F(Repeat, SkipsWhatLacksItsHardware) {

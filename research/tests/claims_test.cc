@@ -45,6 +45,9 @@ TEST(Functions, AreReadFromPtx) {
     EXPECT_EQ(check("sum: `ret` = 0 before `red\\.global`"), "");
     EXPECT_EQ(check("sum: `ret` = 1 before `red\\.global`"),
               "_Z3sumPf has 0 lines that match:\n");
+    // Nothing was before what is not there.
+    EXPECT_EQ(check("sum: `ret` = 1 before `shfl`"),
+              "_Z3sumPf has no line that matches shfl\n");
     EXPECT_EQ(check("su: `ret` = 1"), "there is no function su\n");
     EXPECT_EQ(check("sum: `(` = 1"), "no regular expression: (\n");
 }

@@ -564,6 +564,9 @@ TEST(Gate, CallsARunEarlierThatDidNotLookAtEveryClaim) {
     const std::string head = "\n== sass: claims ==\nclaim checks result\n";
     EXPECT_FALSE(isCurrent(""));
     EXPECT_FALSE(isCurrent(head + "two-adds 1 passed\n"));
+    EXPECT_FALSE(isCurrent(head + "one-add 1 skipped\n"));
+    EXPECT_NE(tree.read("evidence/README.md").find("| partial |"),
+              std::string::npos);
     EXPECT_TRUE(isCurrent(head + "one-add 1 passed\n"));
 }
 

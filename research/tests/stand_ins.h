@@ -18,9 +18,9 @@
 class StandIns : public testing::Test {
    protected:
     // Copies files of the repository into the tree, and makes stand-ins for
-    // nvcc and compute-sanitizer. What nvcc builds is a shell script: the
-    // int constants of the source as variables, then program(). A line #error
-    // does not compile.
+    // nvcc and compute-sanitizer. What nvcc builds is a shell script: its
+    // flags and the int constants of the source as variables, then program(). A
+    // line #error does not compile.
     explicit StandIns(std::initializer_list<const char *> files) {
         for (const std::filesystem::path name : files) {
             std::filesystem::create_directories((root() / name).parent_path());
@@ -30,10 +30,12 @@ class StandIns : public testing::Test {
         tool(
             "nvcc",
             "case $1 in --version) echo 'release 12.5, V12.5.82'; exit;; esac\n"
+            "flags=$*\n"
             "while [ $# -gt 1 ]; do case $1 in -o) out=$2 in=$3;; esac; shift\n"
             "done\n"
             "grep '^#error' \"$in\" >&2 && exit 1\n"
-            "{ echo '#!/bin/sh'; sed -n 's/^constexpr int \\(.*\\) = "
+            "{ echo '#!/bin/sh'; echo \"flags='$flags'\"; sed -n 's/^constexpr "
+            "int \\(.*\\) = "
             "\\(.*\\);.*/\\1=\\2/p' \"$in\"; cat " +
                 quoted(dir_.path() / "program") +
                 "; } >\"$out\" && chmod +x \"$out\"\n");
