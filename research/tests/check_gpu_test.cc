@@ -28,7 +28,8 @@ const char kProgram[] =
     "10) echo 'tiny.cu:5: CUDA error: out of memory' >&2; exit 1;;\n"
     "13) mkdir \"${0%/*}/result\";;\n"
     "15) [ -z \"${UNDER_TOOL-}\" ] || { echo 'FAILED: tiny' >&2; exit 1; };;\n"
-    "16) [ -z \"${UNDER_TOOL-}\" ] || exit 77;;\n"
+    "16) [ -z \"${UNDER_TOOL-}\" ] || { echo 'FAILED: tiny' >&2; exit 77; };;\n"
+    "23) [ -z \"${UNDER_TOOL-}\" ] || exit 1;;\n"
     "17) [ -z \"${UNDER_TOOL-}\" ] || kill -SEGV $$;;\n"
     "18) echo careful >&2;; 19) echo half; exit;;\n"
     "20) mkdir \"${0%/*}/../busy\" || exit 5; sleep 0.3\n"
@@ -203,6 +204,8 @@ TEST_F(CheckGpu, FailsWhereAVariantEndsOtherwise) {
     expectFailure("odd :: s/kFault = 0/kFault = 16/ :: asan: x",
                   "memcheck-exit");
     expectFailure("odd :: s/kFault = 0/kFault = 17/ :: asan: x",
+                  "memcheck-exit");
+    expectFailure("odd :: s/kFault = 0/kFault = 23/ :: asan: x",
                   "memcheck-exit");
     expectFailure("odd :: s/kFault = 0/kFault = 18/ :: holds", "incomplete");
     expectFailure("odd :: s/kFault = 0/kFault = 19/ :: holds", "incomplete");
