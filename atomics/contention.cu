@@ -118,9 +118,9 @@ static_assert(sizeof(int) == sizeof(float), "ints and floats take turns in it");
 // Where a curve of the tables has its knee. If adds only ever wait for others
 // at their address, 4 times the addresses bring a gain of 4; if they never do,
 // none. A gain of 2 is halfway between, as factors go, but it is also just what
-// a step brings that doubles the slices at work, so the line is drawn below
-// that, where no step away from the launch floor comes near it.
-constexpr float kKneeGain = 1.75f;
+// a step brings that doubles the slices at work, so the line is drawn a little
+// below that.
+constexpr float kKneeGain = 1.9f;
 
 // What the tables are labelled with: k, then the regimes.
 constexpr int kNumRegimes = 6;
@@ -183,8 +183,9 @@ __global__ void addApart(float *counters, unsigned k, float value) {
 // meet at one address whatever k is. Input whose neighbours belong together
 // adds like this. For the slices it is the same work as addApart's, 32 passes a
 // warp, as many of them in the busiest slice, and up to k = 256 it takes about
-// as long: it makes no difference whether lanes meet or warps. Beyond, more
-// requests come to the busiest slice than in addApart.
+// as long: it makes little difference whether lanes meet or warps. Beyond, it
+// takes longer. More requests come to the busiest slice than in addApart, which
+// need not be all of it.
 // No barrier. Launch: kBlocks blocks of kThreadsPerBlock threads.
 // snippet: add-by-warp
 __global__ void addByWarp(float *counters, unsigned k, float value) {

@@ -101,7 +101,8 @@ static_assert(kSizes[kNumSizes - 1] / kThreadsPerBlock < 0x7fffffff,
               "the grid would be larger than a launch can take");
 
 // Up to this integer a float can count in ones. No phase has more ones than
-// this, and no total takes more of them one at a time.
+// this, as the sizes above it are multiples of it, and no total takes more of
+// them one at a time.
 constexpr size_t kFloatIntegerLimit = 16777216;
 static_assert(kFloatIntegerLimit <= size_t(1) << 24,
               "partial sums would round: the check would test float precision");

@@ -419,7 +419,8 @@ int compare(const float *d_in, float *d_out, int blocks,
         printCell(kColumns[2],
                   figure("%.1f", readWriteGBs(want.size(), ms), ok[k], marked));
         printCell(kColumns[3],
-                  figure("%.3f", ms / times[0].median, ok[k] && ok[0], marked));
+                  figure("%.3f", ms / times[0].median, ok[k] && ok[0],
+                         marked || nearFloor(times[0].median, floorMs)));
         printCell(kColumns[4], figure("%.1f", spreadPercent(times[k]), ok[k]));
         std::printf("\n");
         failures += !ok[k];

@@ -145,7 +145,8 @@ int rowOf(void (*kernel)(const float *, float *, size_t)) {
 // these launches, counted from the check's, leave the last element alone. They
 // take 2, 3 and 0.75 ms, and their last sample longer by 12.5, 25 and 50 %.
 // Returns the rows; failures is what the comparison returns.
-Rows runCompare(const std::vector<std::pair<int, int>> &wrong, int *failures) {
+Rows runCompare(const std::vector<std::pair<int, int>> &wrong, int *failures,
+                float floorMs = 0.5f) {
     constexpr double kMs[] = {2.0, 3.0, 0.75};
     std::vector<float> want(2500);
     for (size_t i = 0; i < want.size(); ++i) want[i] = float(i);
@@ -164,7 +165,7 @@ Rows runCompare(const std::vector<std::pair<int, int>> &wrong, int *failures) {
             return kMs[row] * (last ? 1 + 0.125 * (1 << row) : 1);
         });
     const Rows rows =
-        rowsOf([&] { *failures = compare(nullptr, d_out, 2, want, 0.5f); });
+        rowsOf([&] { *failures = compare(nullptr, d_out, 2, want, floorMs); });
     cudaFree(d_out);
     // The check's launch and, unless that was wrong, all that are timed.
     for (int row = 0; row < 3; ++row) {
@@ -194,6 +195,16 @@ TEST(Compare, PutsEveryTimeInItsCell) {
         {"role", "0.7500*", number("%.1f", 8 * 2500 / 0.75e6) + "*", "0.375*",
          "50.0"}};
     EXPECT_EQ(rows, want);
+}
+
+// A ratio is no better than the worse of its two times.
+TEST(Compare, MarksARatioToATimeNearTheFloor) {
+    int failures = -1;
+    const Rows rows = runCompare({}, &failures, 1.25f);
+    ASSERT_EQ(rows.size(), 10u);
+    EXPECT_EQ(rows[7][1], "2.0000*");
+    EXPECT_EQ(rows[8][1], "3.0000");
+    EXPECT_EQ(rows[8][3], "1.500*");
 }
 
 // A kernel that failed has no figures, and without the first there is no ratio.

@@ -167,7 +167,7 @@ struct FakeProgram {
     std::string said;
     Rows rows;
 
-    static double ms(int c, int a) { return (32 >> a) + c; }
+    static double ms(int c, int a) { return (256 >> 2 * a) + c; }
 
     template <typename T>
     double launch(int c, T *counters, unsigned k, T value) {
@@ -265,11 +265,11 @@ TEST(Main, PutsEveryTimeInItsCell) {
     const Rows spread =
         tableOf([](int c, int) { return number("%.1f", 12.5 * c); });
     EXPECT_EQ(program.section("spread", spread.size()), spread);
-    // Worked out by hand: adjacent takes 33, 17, 9, 5, 3, 2, 1 and 1 ms.
-    const Rows knees = {{"gain_below:", "1.75"}, {"adjacent:", "4096*"},
-                        {"apart:", "16"},        {"warp:", "4"},
-                        {"int:", "4"},           {"shared:", "4"},
-                        {"shared_int:", "1"}};
+    // Worked out by hand: adjacent takes 257, 65, 17, 5, 2, 1, 1 and 1 ms.
+    const Rows knees = {{"gain_below:", "1.90"}, {"adjacent:", "1024*"},
+                        {"apart:", "256"},       {"warp:", "64"},
+                        {"int:", "64"},          {"shared:", "64"},
+                        {"shared_int:", "64"}};
     EXPECT_EQ(program.section("knee", knees.size()), knees);
 }
 
@@ -305,7 +305,7 @@ TEST(Main, TellsNothingOfWhatFailedAndFails) {
     EXPECT_EQ(program.section("spread", spread.size()), spread);
     EXPECT_EQ(rowsWith(program.rows, "adjacent:")[0][1], "failed");
     EXPECT_EQ(rowsWith(program.rows, "shared_int:")[0][1], "failed");
-    EXPECT_EQ(rowsWith(program.rows, "int:")[0][1], "4");
+    EXPECT_EQ(rowsWith(program.rows, "int:")[0][1], "64");
 }
 
 TEST(Main, FailsIfOneRegimeWasWrongOnce) {
