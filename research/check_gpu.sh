@@ -142,7 +142,7 @@ ending() {
             4)
                 if lacks_card "$dir/$name.log"; then
                     echo no-card
-                elif grep -q "exits 1 under" "$dir/log" && grep -q "^FAILED: " "$dir/$name.log"; then
+                elif grep -q "exits 1 under" "$dir/log" && grep -qE "^FAILED: | failed: .* \(cuda" "$dir/$name.log"; then
                     echo program-under-$tool
                 else
                     echo $tool-exit
