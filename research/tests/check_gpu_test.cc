@@ -30,6 +30,8 @@ const char kProgram[] =
     "15) [ -z \"${UNDER_TOOL-}\" ] || { echo 'FAILED: tiny' >&2; exit 1; };;\n"
     "16) [ -z \"${UNDER_TOOL-}\" ] || { echo 'FAILED: tiny' >&2; exit 77; };;\n"
     "23) [ -z \"${UNDER_TOOL-}\" ] || exit 1;;\n"
+    "24) [ -z \"${UNDER_TOOL-}\" ] || {\n"
+    "echo 'tiny.cu:5: f() failed: broken (cudaErrorUnknown)' >&2; exit 1; };;\n"
     "17) [ -z \"${UNDER_TOOL-}\" ] || kill -SEGV $$;;\n"
     "18) echo careful >&2;; 19) echo half; exit;;\n"
     "20) mkdir \"${0%/*}/../busy\" || exit 5; sleep 0.3\n"
@@ -47,6 +49,7 @@ const char kVariants[] =
     "reads :: s/kFault = 0/kFault = 3/ :: asan: overflow\n"
     "races :: s/kFault = 0/kFault = 4/ :: tsan: data race\n"
     "slowed :: s/kFault = 0/kFault = 15/ :: tsan: data race\n"
+    "breaks :: s/kFault = 0/kFault = 24/ :: tsan: data race\n"
     "refused :: s/constexpr int kFault.*/#error would not fit/ :: compile: "
     "would not fit\n"
     "unseen :: s/kFault = 0/kFault = 5/ :: unseen: for a reason\n"
@@ -134,6 +137,7 @@ TEST_F(CheckGpu, SaysHowEverythingEnded) {
                   row.substr(1) + "ended\nsound" + row + " passes\ntold" + row +
                   "  program\nhangs" + row + " time-limit\nreads" + row +
                   " memcheck\nraces" + row + " racecheck\nslowed" + row +
+                  "program-under-memcheck\nbreaks" + row +
                   "program-under-memcheck\nrefused" + row.substr(1) +
                   "compiler\nunseen" + row + "not-asked\nhosted" + row +
                   "not-asked\nhidden" + row +
@@ -141,9 +145,9 @@ TEST_F(CheckGpu, SaysHowEverythingEnded) {
                   "== left: behind all these runs ==\nprocesses: 0\n"
                   "card: passed\n\n"
                   "== total: all of the above ==\n"
-                  "passed: 14\nfailed: 0\nskipped: 0\nnot_asked: 3\n"
+                  "passed: 15\nfailed: 0\nskipped: 0\nnot_asked: 3\n"
                   "asked_again: 1\ntime_limit_s: 1\nseconds: N\n\n"
-                  "14 passed, 0 failed, 0 skipped\n");
+                  "15 passed, 0 failed, 0 skipped\n");
     for (const auto &entry :
          std::filesystem::directory_iterator(root() / "build"))
         EXPECT_TRUE(entry.path().filename() == "check_claims" ||
@@ -406,7 +410,7 @@ TEST_F(CheckGpu, SkipsWhatTheMachineLacks) {
                              "memcheck cannot run here: Error: not supported"),
               std::string::npos);
     EXPECT_TRUE(std::regex_search(blind.out, std::regex("races +no-tool\n")));
-    EXPECT_NE(blind.out.find("\n10 passed, 0 failed, 4 skipped\n"),
+    EXPECT_NE(blind.out.find("\n10 passed, 0 failed, 5 skipped\n"),
               std::string::npos)
         << blind.out;
     card("7.0", "0");
