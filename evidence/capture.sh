@@ -112,7 +112,8 @@ case $name in
         lessons=$(for argument; do from_top "$argument" || exit 1; done) || exit 1
         lesson=research/check_gpu.sh
         more="$lessons research/sanitize.sh research/limit.sh research/left.sh research/racecheck.awk
-            research/CLAIMS.md research/gate/read.cc research/gate/read.h
+            research/CLAIMS.md research/gate/read.cc research/gate/read.h research/tests/shell.h
+            evidence/capture.sh
             $(ls research/claims/* research/reduced/* research/mutants/*.txt)"
         build="nvcc -std=c++17 -O3 -arch=native -o LESSON LESSON.cu"
         program="0 env CAPTURING=yes research/check_gpu.sh $lessons"

@@ -516,15 +516,25 @@ TEST_F(Capture, FingerprintsAllOfAListButItsComments) {
     EXPECT_NE(fingerprint("a :: s/x// :: holds\n", "faults.txt"), plain);
 }
 
+TEST_F(Capture, FingerprintsAllOfCppAlike) {
+    for (const char *name : {"print.cc", "print.h"})
+        EXPECT_EQ(fingerprint("int a;  // One.\n", name),
+                  fingerprint("int a;\n"));
+}
+
 TEST_F(Capture, FingerprintsWhatALedgerLetsCheck) {
     const std::string checks = "## one\n- file: a.cu\n- sass: f: `RED` = 1\n";
     const std::string plain = fingerprint(checks, "CLAIMS.md");
     EXPECT_EQ(fingerprint("# Claims\n\n" + checks + "- showed: it\n> It.\n",
                           "CLAIMS.md"),
               plain);
-    EXPECT_NE(fingerprint("## one\n- file: a.cu\n- sass: f: `RED` = 2\n",
-                          "CLAIMS.md"),
-              plain);
+    for (const char *other : {"## two\n- file: a.cu\n- sass: f: `RED` = 1\n",
+                              "## one\n- file: b.cu\n- sass: f: `RED` = 1\n",
+                              "## one\n- file: a.cu\n- sass: f: `RED` = 2\n"})
+        EXPECT_NE(fingerprint(other, "CLAIMS.md"), plain);
+    for (const char *more : {"source", "ptx", "counter", "racecheck", "for"})
+        EXPECT_NE(fingerprint(checks + "- " + more + ": x\n", "CLAIMS.md"),
+                  plain);
 }
 
 TEST_F(Capture, FingerprintsWhatOnlyLooksLikeAComment) {

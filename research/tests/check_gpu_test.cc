@@ -32,6 +32,9 @@ const char kProgram[] =
     "23) [ -z \"${UNDER_TOOL-}\" ] || exit 1;;\n"
     "24) [ -z \"${UNDER_TOOL-}\" ] || {\n"
     "echo 'tiny.cu:5: f() failed: broken (cudaErrorUnknown)' >&2; exit 1; };;\n"
+    "25) [ -z \"${UNDER_TOOL-}\" ] || {\n"
+    "echo 'f() failed: out of memory (cudaError)' >&2; exit 1; };;\n"
+    "3) [ -z \"${UNDER_TOOL-}\" ] || exit 1;;\n"
     "17) [ -z \"${UNDER_TOOL-}\" ] || kill -SEGV $$;;\n"
     "18) echo careful >&2;; 19) echo half; exit;;\n"
     "20) mkdir \"${0%/*}/../busy\" || exit 5; sleep 0.3\n"
@@ -161,7 +164,7 @@ TEST_F(CheckGpu, IsRecordedWhenNothingFailed) {
          "*compute_cap*) echo 7.5;; *) echo 0;; esac\n");
     writeFile(root() / "research/claims/check_claims.cc", "int main() {}\n");
     for (const char *source :
-         {"claims/other.cu", "gate/read.cc", "gate/read.h"})
+         {"claims/other.cu", "gate/read.cc", "gate/read.h", "tests/shell.h"})
         writeFile(root() / "research" / source, "int a;\n");
     variants("# None.\n");
     const std::string capture =
@@ -176,6 +179,7 @@ TEST_F(CheckGpu, IsRecordedWhenNothingFailed) {
          {"tiny/tiny.cu", "research/sanitize.sh", "research/limit.sh",
           "research/left.sh", "research/racecheck.awk", "research/CLAIMS.md",
           "research/gate/read.cc", "research/gate/read.h",
+          "research/tests/shell.h", "evidence/capture.sh",
           "research/claims/check_claims.cc", "research/claims/other.cu",
           "research/mutants/not-on-gpu.txt", "research/mutants/tiny.txt",
           "research/reduced/reduce.sh", "research/reduced/tiny.sed"})
@@ -215,6 +219,7 @@ TEST_F(CheckGpu, FailsWhereAVariantEndsOtherwise) {
     expectFailure("odd :: s/kFault = 0/kFault = 19/ :: holds", "incomplete");
     expectFailure("odd :: s/kFault = 0/kFault = 21/ :: asan: x", "no-card");
     expectFailure("odd :: s/kFault = 0/kFault = 22/ :: asan: x", "no-tool");
+    expectFailure("odd :: s/kFault = 0/kFault = 25/ :: asan: x", "no-card");
     expectFailure("odd :: s/kSize = 7/kSize = 8/ :: compile: x", "survives");
     expectFailure("odd :: s/constexpr int kF.*/#error other/ :: compile: x",
                   "compiler");
@@ -712,7 +717,7 @@ TEST_F(Repeat, FailsWhereARunDoes) {
 
 TEST_F(Repeat, MarksWhatNotEveryProcessTold) {
     const Outcome outcome = repeat(
-        "ratio=-; [ $N != 3 ] || ratio=9.99\n"
+        "ratio=9.99; [ $N != 3 ] || ratio=-\n"
         "echo \"== ns: x ==\nk a b\n1 5 $ratio\"\n");
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("           5~0.0       9.99~0.0?          -\n"),
