@@ -29,8 +29,8 @@
 # again at the end, alone: beside others that hang, a sound program is slow, too.
 # If it then takes too long under a tool, it has failed: no fault was shown. No
 # summary is skipped only where the tools do not run the lesson's own reduced copy
-# either, and failed otherwise. program-under-TOOL found its fault itself where the
-# tool had slowed it down, and the tool reported nothing.
+# either, and failed otherwise. program-under-TOOL: under the tool, which reported
+# nothing, the program itself told its fault; without, it had not.
 
 set -u
 LC_ALL=C
